@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// The megakernel session: resident buffers, a table arena, a ring of work slots and a program that
+// drains what has been published. open -> submit -> flush -> next -> shutdown. One session per
+// device, driven by the one lane thread that owns the device.
+//
+//   auto session = Session::Open(*device, options);
+//   TableHandle table = *(*session)->LoadTable(compiled);
+//   BatchId id = *(*session)->Submit({.table = table, .pieces = pieces});
+//   (*session)->Flush();
+//   BatchResult done = *(*session)->Next(Clock::now() + 2s);
+//
+// Several batches are in flight at once; each has its own text, hit queue and counters. A piece's
+// bytes are copied at Submit and may be freed after it. Results come in submission order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "backends/device.h"
+#include "megakernel/literal.h"
+#include "megakernel/table.h"
+
+namespace keysieve::megakernel {
+
+// Never changes a result. Open() refuses what the ABI or the device cannot hold.
+struct Geometry {
+  uint32_t slots = 256;            // a whole multiple of no more than 4,096; see abi.inl
+  uint32_t workgroup = 256;        // invocations; `slots` must be a multiple of it or it of `slots`
+  uint32_t tenants = 64;
+  uint32_t batches = 4;            // in flight
+  uint64_t batch_bytes = 8 << 20;  // text of one batch
+  uint64_t table_bytes = 32 << 20;  // the table arena
+  uint32_t hits_per_batch = 1 << 18;  // first capacity; overflow is replayed with room
+};
+
+struct SessionOptions {
+  Geometry geometry;
+  evidence::DeviceRecorder* recorder = nullptr;
+  std::chrono::milliseconds watchdog{10000};  // per epoch; a software device needs more
+};
+
+// Names a resident table; a stale generation is refused, never matched.
+struct TableHandle {
+  uint32_t id = 0;
+  uint32_t generation = 0;
+};
+
+// A stretch of one blob. Hits are reported whose start lies in [owned_begin, owned_end); they may
+// read on up to text.size(). Offsets are bytes from the stretch's first.
+struct Piece {
+  std::span<const uint8_t> text;
+  uint32_t owned_begin = 0;
+  uint32_t owned_end = 0;     // <= text.size()
+  uint32_t tenant = 0;        // below geometry.tenants
+  bool begins_blob = true;    // false: a cut
+  bool ends_blob = true;      // false: a cut
+};
+
+struct Batch {
+  TableHandle table;
+  std::span<const Piece> pieces;
+};
+
+using BatchId = uint64_t;  // increasing from 1, per session
+
+struct BatchResult {
+  BatchId id = 0;
+  // One entry a piece, in order; hits sorted, start and end in bytes from the piece's first.
+  std::vector<std::vector<LiteralHit>> hits;
+  uint64_t device_ns = 0;   // kernel time of the batch, 0 if the backend cannot tell
+  uint32_t replays = 0;     // hit-queue overflows that were replayed
+};
+
+class Session {
+ public:
+  // Allocates every buffer and loads the program. INVALID_ARGUMENT names the geometry field.
+  static absl::StatusOr<std::unique_ptr<Session>> Open(backends::Device& device,
+                                                       const SessionOptions& options);
+  virtual ~Session() = default;
+
+  // Copies the table into the arena. RESOURCE_EXHAUSTED if it does not fit; evict one first.
+  virtual absl::StatusOr<TableHandle> LoadTable(const Table& table) = 0;
+  // Frees the arena space once no batch in flight uses it. NOT_FOUND for a stale handle.
+  virtual absl::Status EvictTable(TableHandle handle) = 0;
+
+  // Publishes a batch. RESOURCE_EXHAUSTED if slots, text space or batches run out: nothing is then
+  // published and the call may be repeated after Next(). INVALID_ARGUMENT for a piece larger than a
+  // batch (a caller cuts it) or out of its own bounds.
+  virtual absl::StatusOr<BatchId> Submit(const Batch& batch) = 0;
+  // Dispatches what was published and not yet dispatched.
+  virtual absl::Status Flush() = 0;
+  // The oldest batch's result. A dispatch error is INTERNAL and gives the batch's slots back: the
+  // caller may submit the same pieces again. DATA_LOSS and watchdog expiry (DEADLINE_EXCEEDED with
+  // the device abandoned) end the session. NOT_FOUND if nothing is in flight.
+  virtual absl::StatusOr<BatchResult> Next(backends::Clock::time_point deadline) = 0;
+
+  virtual uint32_t batches_in_flight() const = 0;
+  virtual const Geometry& geometry() const = 0;
+  virtual uint64_t resident_bytes() const = 0;
+
+  // Drains, zeroes text buffers and frees. Safe to call twice.
+  virtual absl::Status Shutdown(backends::Clock::time_point deadline) = 0;
+};
+
+}  // namespace keysieve::megakernel
