@@ -29,10 +29,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-
-namespace keysieve::evidence {
-class DeviceRecorder;
-}
+#include "evidence/device_recorder.h"
 
 namespace keysieve::backends {
 
@@ -127,6 +124,7 @@ class Program {
 struct Copy {
   BufferRange from;  // `bytes` of `from` and `to` are equal
   BufferRange to;
+  evidence::Traffic traffic = evidence::Traffic::kControl;  // what the bytes are, for the counters
 };
 struct Fill {
   BufferRange range;  // offset and bytes are multiples of 4
@@ -205,9 +203,5 @@ struct OpenOptions {
   std::string cache_dir;   // pipeline cache; empty = none on disk
   uint32_t cpu_threads = 0;  // CPU only: 0 = one per hardware thread
 };
-
-// What can be opened, best first; never fails, drivers that are absent yield nothing. Probing
-// records nothing.
-class Registry;
 
 }  // namespace keysieve::backends
