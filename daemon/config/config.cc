@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads the settings file field by field from one table, so that every known key, its reader and its
-// range stand in one line. Anything else in the file is an error with its place and the nearest key.
+// Reads the settings file field by field from one table, so that every known key, its reader and
+// its range stand in one line. Anything else in the file is an error with its place and the nearest
+// key.
 #include "daemon/config/config.h"
 
 #include <toml++/toml.h>
@@ -273,15 +274,16 @@ absl::Status CheckWhole(const std::string& name, const Config& config) {
   if (!config.server.admin_listen.empty()) {
     auto address = ParseAddress(config.server.admin_listen);
     if (!address.ok() || address->is_unix()) {
-      return absl::InvalidArgumentError(
-          Cat(where, "server.admin_listen: \"", config.server.admin_listen,
-              "\" is neither host:port nor off"));
+      return absl::InvalidArgumentError(Cat(where, "server.admin_listen: \"",
+                                            config.server.admin_listen,
+                                            "\" is neither host:port nor off"));
     }
   }
   const std::vector<std::string> backends = {"auto", "cpu", "vulkan", "cuda", "metal"};
   if (std::find(backends.begin(), backends.end(), config.backend.name) == backends.end()) {
-    return absl::InvalidArgumentError(Cat(where, "backend.name: \"", config.backend.name,
-                                          "\" is not known; auto, cpu, vulkan, cuda and metal are"));
+    return absl::InvalidArgumentError(
+        Cat(where, "backend.name: \"", config.backend.name,
+            "\" is not known; auto, cpu, vulkan, cuda and metal are"));
   }
   if (config.limits.memory_bytes < config.limits.blob_bytes) {
     return absl::InvalidArgumentError(

@@ -2,8 +2,9 @@
 // The daemon's settings: one immutable struct, built once from a TOML file and the command line and
 // then passed by const reference. This room reads and checks; it opens nothing but the files named.
 //
-//   auto config = LoadConfig({.file = "/etc/keysieve/keysieved.toml", .listen = {"unix:/run/k.sock"}});
-//   if (!config.ok()) ...   // "keysieved.toml:7: limits.blob_byte: unknown key; did you mean ..."
+//   auto config = LoadConfig({.file = "/etc/keysieve/keysieved.toml", .listen =
+//   {"unix:/run/k.sock"}}); if (!config.ok()) ...   // "keysieved.toml:7: limits.blob_byte: unknown
+//   key; did you mean ..."
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,8 @@ struct FingerprintKey {
 
 struct Config {
   struct Server {
-    std::vector<std::string> listen;               // "unix:/path" or "host:port"; never empty
-    std::string admin_listen = "127.0.0.1:9464";   // empty = off
+    std::vector<std::string> listen;              // "unix:/path" or "host:port"; never empty
+    std::string admin_listen = "127.0.0.1:9464";  // empty = off
   } server;
   struct Limits {
     uint64_t blob_bytes = 64 * kMiB;     // of one blob
@@ -88,8 +89,8 @@ struct Overrides {
 };
 
 // Reads the file (if one is named), applies the overrides, fills in the defaults that depend on the
-// machine and checks ranges. INVALID_ARGUMENT names file, line and key, or the flag; NOT_FOUND if the
-// file cannot be read.
+// machine and checks ranges. INVALID_ARGUMENT names file, line and key, or the flag; NOT_FOUND if
+// the file cannot be read.
 absl::StatusOr<Config> LoadConfig(const Overrides& overrides);
 
 // The same with the file's text given; `name` stands for it in messages.

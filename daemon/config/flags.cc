@@ -22,9 +22,9 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
   app.add_option("--listen", o.listen, "Where to serve scans: unix:/path or host:port; repeatable")
       ->type_name("ADDR")
       ->allow_extra_args(false);
-  auto* admin = app.add_option("--admin-listen", admin_listen,
-                               "Where to serve /metrics and health, or off")
-                    ->type_name("HOST:PORT");
+  auto* admin =
+      app.add_option("--admin-listen", admin_listen, "Where to serve /metrics and health, or off")
+          ->type_name("HOST:PORT");
   app.add_option("--rules", o.rules, "Rule file (gitleaks TOML)")->type_name("FILE");
   app.add_option("--backend", o.backend, "auto, cpu, vulkan, cuda or metal")->type_name("NAME");
   app.add_option("--device", o.devices, "Index or UUID of a device; repeatable")

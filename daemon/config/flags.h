@@ -16,7 +16,7 @@ namespace keysieve::config {
 
 struct CommandLine {
   Overrides overrides;
-  bool check = false;    // validate settings and rules, then leave
+  bool check = false;  // validate settings and rules, then leave
   bool version = false;
   bool help = false;
   std::string help_text;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Structured log lines: an event's name, a sentence and named values. Nothing here ever receives the
-// bytes of a blob, a match or a secret. A line is one JSON object, or one journal entry with fields.
+// Structured log lines: an event's name, a sentence and named values. Nothing here ever receives
+// the bytes of a blob, a match or a secret. A line is one JSON object, or one journal entry with
+// fields.
 //
 //   log.Info("scan", "scan ended", {{"scan_id", id}, {"bytes", 4096}, {"complete", true}});
 #pragma once
@@ -18,8 +19,9 @@ namespace keysieve::config {
 
 struct LogField {
   template <typename Number>
-    requires(std::is_integral_v<Number> && !std::is_same_v<Number, bool>)
-  LogField(std::string_view n, Number v) : name(n), value(static_cast<int64_t>(v)) {}
+  requires(std::is_integral_v<Number> && !std::is_same_v<Number, bool>)
+      LogField(std::string_view n, Number v)
+      : name(n), value(static_cast<int64_t>(v)) {}
   LogField(std::string_view n, bool v) : name(n), value(v) {}
   LogField(std::string_view n, double v) : name(n), value(v) {}
   LogField(std::string_view n, std::string v) : name(n), value(std::move(v)) {}

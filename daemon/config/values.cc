@@ -27,8 +27,8 @@ absl::Status BadAddress(std::string_view text, std::string_view why) {
 absl::StatusOr<Address> ParseUnix(std::string_view text, std::string_view path) {
   if (path.empty() || path[0] != '/') return BadAddress(text, "a socket path must be absolute");
   if (path.size() > kMaxSocketPath) {
-    return BadAddress(text, Cat("the path has ", path.size(), " bytes, ", kMaxSocketPath,
-                                " is the limit"));
+    return BadAddress(
+        text, Cat("the path has ", path.size(), " bytes, ", kMaxSocketPath, " is the limit"));
   }
   return Address{.path = std::string(path)};
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The bound on blob memory. A blob's whole size is reserved before its second chunk is read, in order
-// of arrival: a large blob waits its turn and nobody overtakes it, so it cannot starve. A stream
-// holds one incomplete blob, and complete ones always get scanned and freed, so waiting ends.
+// The bound on blob memory. A blob's whole size is reserved before its second chunk is read, in
+// order of arrival: a large blob waits its turn and nobody overtakes it, so it cannot starve. A
+// stream holds one incomplete blob, and complete ones always get scanned and freed, so waiting
+// ends.
 //
 //   auto answer = admission.Reserve(size, [](Reservation r) { ... });   // later, by the executor
 //   if (answer->now.held()) ...                                         // at once

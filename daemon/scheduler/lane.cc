@@ -69,8 +69,8 @@ void Lane::Submit(MatchJob job) {
     return;
   }
   auto done = std::move(rest.done);
-  rest.done = [done = std::move(done), reason = Name() + " takes no work: " + why](
-                  MatchOutcome outcome) {
+  rest.done = [done = std::move(done),
+               reason = Name() + " takes no work: " + why](MatchOutcome outcome) {
     outcome.recovered = true;
     outcome.route_reason = reason;
     done(std::move(outcome));
@@ -256,7 +256,8 @@ void Lane::Collect() {
   }
   const absl::StatusCode code = result.status().code();
   if (code == absl::StatusCode::kDeadlineExceeded) {
-    const bool lost = parts_.device != nullptr && parts_.device->health() == backends::Health::kLost;
+    const bool lost =
+        parts_.device != nullptr && parts_.device->health() == backends::Health::kLost;
     const bool hung = Clock::now() - in_flight_.front().since > options_.hang_after;
     if (lost || hung) Quarantine(result.status());
     return;

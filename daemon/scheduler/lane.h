@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A lane: one thread that owns one device and its session. Jobs go in, outcomes come out. The lane
-// packs blobs of many requests into batches, keeps several in flight, gives each piece's hits to its
-// blob exactly once, retries a failed batch once, and hands what the device could not do to the CPU
-// route. A lost or hung device is quarantined: its handles are abandoned and nothing touches it again.
+// packs blobs of many requests into batches, keeps several in flight, gives each piece's hits to
+// its blob exactly once, retries a failed batch once, and hands what the device could not do to the
+// CPU route. A lost or hung device is quarantined: its handles are abandoned and nothing touches it
+// again.
 //
 //   Lane lane(options, opener, cpu_lane);
 //   absl::Status opened = lane.Start();    // the opener ran on the lane's thread
@@ -119,8 +120,8 @@ class Lane : public Matcher {
   LaneParts parts_;
   TableCache tables_;
   Packer packer_;
-  std::deque<PackedBatch> ready_;    // packed, not yet accepted by the session
-  std::deque<Flight> in_flight_;     // in order of submission
+  std::deque<PackedBatch> ready_;     // packed, not yet accepted by the session
+  std::deque<Flight> in_flight_;      // in order of submission
   uint32_t max_pieces_ = UINT32_MAX;  // what the session was seen to take
   uint32_t faults_in_row_ = 0;        // batches that failed twice, since the last success
 

@@ -44,7 +44,8 @@ void Lane::Faulted(const absl::Status& status, PackedBatch batch) {
     ready_.push_front(std::move(batch));
     return;
   }
-  const std::string why = Cat(Name(), batch.attempt > 1 ? " failed twice: " : " failed: ", Message(status));
+  const std::string why =
+      Cat(Name(), batch.attempt > 1 ? " failed twice: " : " failed: ", Message(status));
   RecoverBatch(std::move(batch), why);
   if (++faults_in_row_ >= kFaultsBeforeQuarantine && recovery_ != nullptr) {
     Quarantine(absl::InternalError(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the pipeline asks of the scheduler: the literal hits of one whole blob. How blobs are packed,
-// cut, retried and rerouted is the lanes' business and never shows in the hits.
+// What the pipeline asks of the scheduler: the literal hits of one whole blob. How blobs are
+// packed, cut, retried and rerouted is the lanes' business and never shows in the hits.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace keysieve::scheduler {
 struct MatchOutcome {
   // OK; CANCELLED; RESOURCE_EXHAUSTED: the table fits no arena; UNAVAILABLE: every route failed.
   absl::Status status;
-  std::vector<megakernel::LiteralHit> hits;  // all of the blob's, sorted
+  std::vector<megakernel::LiteralHit> hits;                   // all of the blob's, sorted
   backends::BackendKind route = backends::BackendKind::kCpu;  // that matched
   bool recovered = false;    // an accelerator failed and the CPU route did the work
   std::string route_reason;  // one sentence, when recovered

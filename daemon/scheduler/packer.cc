@@ -54,7 +54,8 @@ PackedBatch Packer::Pack(uint64_t max_bytes, uint32_t max_pieces) {
 
 void Packer::TakeFrom(Queue& queue, uint64_t share, uint64_t max_bytes, uint32_t max_pieces,
                       uint64_t& used, PackedBatch& batch) {
-  const uint64_t margin = batch.table->max_literal_bytes > 0 ? batch.table->max_literal_bytes - 1 : 0;
+  const uint64_t margin =
+      batch.table->max_literal_bytes > 0 ? batch.table->max_literal_bytes - 1 : 0;
   uint64_t taken = 0;
   while (!queue.empty() && taken < share && batch.pieces.size() < max_pieces) {
     const std::shared_ptr<ActiveJob>& job = queue.front();
@@ -70,8 +71,8 @@ void Packer::TakeFrom(Queue& queue, uint64_t share, uint64_t max_bytes, uint32_t
     uint64_t owned = left;
     if (left > room || (left > share - taken && left > share)) {
       // It is cut. The first piece of an empty batch always makes progress.
-      const uint64_t limit = std::min(room > margin ? room - margin : 0,
-                                      std::max(share - taken, kMinCut));
+      const uint64_t limit =
+          std::min(room > margin ? room - margin : 0, std::max(share - taken, kMinCut));
       if (limit < kMinCut && !batch.pieces.empty()) return;
       owned = std::min(left, std::max<uint64_t>(limit, 1));
       // A small blob that merely came too late stays whole and opens the next batch.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All lanes of the daemon behind one door. A job goes to the open lane with the fewest bytes waiting;
-// with none open it goes to the CPU route.
+// All lanes of the daemon behind one door. A job goes to the open lane with the fewest bytes
+// waiting; with none open it goes to the CPU route.
 #pragma once
 
 #include <memory>

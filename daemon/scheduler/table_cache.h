@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which tables are resident in a session's arena. A table is loaded on first use and stays until the
-// arena needs its room; the one unused for longest goes first. Belongs to one lane thread.
+// Which tables are resident in a session's arena. A table is loaded on first use and stays until
+// the arena needs its room; the one unused for longest goes first. Belongs to one lane thread.
 #pragma once
 
 #include <cstdint>

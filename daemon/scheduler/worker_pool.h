@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads that confirm hits and build replies. Work is queued by request and requests take turns, so
-// that a scan of one small blob does not wait behind the thousand blobs of another.
+// Threads that confirm hits and build replies. Work is queued by request and requests take turns,
+// so that a scan of one small blob does not wait behind the thousand blobs of another.
 #pragma once
 
 #include <cstdint>

@@ -102,7 +102,9 @@ format = "json"
 TEST(Config, FlagsWinOverTheFile) {
   const auto config =
       ParseConfig("[backend]\nname = \"cuda\"\n[server]\nadmin_listen = \"off\"\n", "k.toml",
-                  {.listen = {"127.0.0.1:0"}, .admin_listen = "127.0.0.1:1", .rules = "r.toml",
+                  {.listen = {"127.0.0.1:0"},
+                   .admin_listen = "127.0.0.1:1",
+                   .rules = "r.toml",
                    .backend = "cpu"});
   ASSERT_TRUE(config.ok()) << Message(config.status());
   EXPECT_EQ(config->backend.name, "cpu");
@@ -129,7 +131,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Mistake{"[limits]\nblob_byte = 1\n",
                 "k.toml:2: limits.blob_byte: unknown key; did you mean limits.blob_bytes?"},
-        Mistake{"\n[limit]\nblob_bytes = 1\n", "k.toml:2: limit: unknown key; did you mean limits?"},
+        Mistake{"\n[limit]\nblob_bytes = 1\n",
+                "k.toml:2: limit: unknown key; did you mean limits?"},
         Mistake{"zzzzzzzzz = 1\n", "k.toml:1: zzzzzzzzz: unknown key"},
         Mistake{"limits = 3\n", "k.toml:1: limits: must be a table, [limits]"},
         Mistake{"[limits]\nblob_bytes = \"64 MB\"\n",

@@ -17,8 +17,8 @@ TEST(Size, TakesBytesAndBinaryUnits) {
 }
 
 TEST(Size, RefusesEverythingElse) {
-  for (const char* text : {"", "MiB", "-1", "1.5MiB", "64MB", "64mib", "1 TiB", "18446744073709551616",
-                           "18446744073709551615GiB"}) {
+  for (const char* text : {"", "MiB", "-1", "1.5MiB", "64MB", "64mib", "1 TiB",
+                           "18446744073709551616", "18446744073709551615GiB"}) {
     EXPECT_FALSE(ParseSize(text).ok()) << text;
   }
 }
@@ -38,8 +38,8 @@ TEST(Address, RoundTrips) {
 }
 
 TEST(Address, RefusesWhatCannotBeListenedOn) {
-  for (const char* text : {"", "unix:", "unix:run/k.sock", "localhost", ":50051", "host:", "host:65536",
-                           "host:12x", "::1:50051"}) {
+  for (const char* text : {"", "unix:", "unix:run/k.sock", "localhost", ":50051",
+                           "host:", "host:65536", "host:12x", "::1:50051"}) {
     EXPECT_FALSE(ParseAddress(text).ok()) << text;
   }
   EXPECT_FALSE(ParseAddress("unix:/" + std::string(107, 'a')).ok());

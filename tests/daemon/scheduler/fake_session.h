@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A session without a device, for lanes and pipelines: it matches with a plain search and fails when
-// the script says so. A test holds the script; the lane thread owns the session.
+// A session without a device, for lanes and pipelines: it matches with a plain search and fails
+// when the script says so. A test holds the script; the lane thread owns the session.
 #pragma once
 
 #include <algorithm>
@@ -62,8 +62,7 @@ struct FakeScript {
   std::vector<std::vector<size_t>> batch_pieces ABSL_GUARDED_BY(mutex);  // owned bytes, by batch
 
   std::shared_ptr<const megakernel::Table> AddTable(const std::string& digest,
-                                                    std::vector<Literal> list,
-                                                    size_t words = 256) {
+                                                    std::vector<Literal> list, size_t words = 256) {
     auto table = std::make_shared<megakernel::Table>();
     table->words.resize(words);
     table->literal_count = static_cast<uint32_t>(list.size());

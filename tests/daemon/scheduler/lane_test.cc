@@ -11,7 +11,8 @@
 namespace keysieve::scheduler {
 namespace {
 
-const std::vector<Literal> kLiterals = {{"abc", false}, {"BCA", true}, {"aaaa", false}, {"c", false}};
+const std::vector<Literal> kLiterals = {
+    {"abc", false}, {"BCA", true}, {"aaaa", false}, {"c", false}};
 
 std::string RandomText(std::mt19937& random, size_t bytes) {
   std::string text(bytes, 0);
@@ -166,8 +167,9 @@ TEST(Lane, ADeviceThatDoesNotOpenSaysWhyAndSendsWorkOn) {
   ASSERT_TRUE(cpu.Start().ok());
   LaneOptions options;
   options.identity.backend = backends::BackendKind::kVulkan;
-  Lane lane(options, []() -> absl::StatusOr<LaneParts> { return absl::UnavailableError("no driver"); },
-            &cpu);
+  Lane lane(
+      options, []() -> absl::StatusOr<LaneParts> { return absl::UnavailableError("no driver"); },
+      &cpu);
   EXPECT_EQ(lane.Start().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(lane.status().state, LaneState::kFailedToOpen);
   EXPECT_EQ(lane.status().reason, "no driver");

@@ -45,7 +45,8 @@ TEST(Packer, CutsALargeBlobIntoPiecesThatOwnEveryByteOnce) {
       ASSERT_GT(piece.owned_bytes, 0u);
       at += piece.owned_bytes;
       // The margin is the longest literal less one, up to the blob's end.
-      EXPECT_EQ(piece.text_bytes, std::min<uint64_t>(piece.owned_bytes + 9, 1'000'000 - piece.begin));
+      EXPECT_EQ(piece.text_bytes,
+                std::min<uint64_t>(piece.owned_bytes + 9, 1'000'000 - piece.begin));
       text += piece.text_bytes;
     }
     EXPECT_LE(text, 128u << 10);
@@ -61,7 +62,7 @@ TEST(Packer, ASmallRequestIsInTheNextBatchBesideALargeOne) {
   const auto small = b.Add(10, 2);
   const PackedBatch batch = b.packer.Pack(1 << 20, 1000);
   EXPECT_TRUE(small->whole());
-  EXPECT_EQ(batch.pieces.size(), 2u);
+  EXPECT_GT(batch.pieces.size(), 1u);  // and the large one goes on
 }
 
 TEST(Packer, SharesABatchBetweenLargeRequests) {
