@@ -58,7 +58,7 @@ TEST(ScanPipeline, SecretsAreRedactedUnlessTheOwnerAsks) {
     stream->StartScan({.show_secrets = show});
     Send(*stream, *sink, {{1, "f", "KEY=s3cr"}}, 100);
     ASSERT_EQ(sink->blobs().size(), 1u);
-    const detect::Finding& finding = sink->blobs()[0].findings.at(0);
+    const detect::Finding finding = sink->blobs()[0].findings.at(0);
     EXPECT_EQ(finding.secret, show ? "s3cr" : "REDACTED");
     EXPECT_EQ(finding.match, show ? "KEY=s3cr" : "KEY=REDACTED");
   }
@@ -111,7 +111,7 @@ TEST(ScanPipeline, AnAllowlistedPathIsAnExclusionAndItsBytesAreNotScanned) {
   stream->StartScan({});
   Send(*stream, *sink, {{1, "vendor/x", "KEY=aaaaKEY=bbbb"}, {2, "src/x", "KEY=aaaa"}}, 3);
   ASSERT_EQ(sink->blobs().size(), 2u);
-  const BlobResult& out = sink->blobs()[sink->blobs()[0].blob_id == 1 ? 0 : 1];
+  const BlobResult out = sink->blobs()[sink->blobs()[0].blob_id == 1 ? 0 : 1];
   EXPECT_TRUE(out.findings.empty());
   EXPECT_EQ(out.receipt.blob_bytes, 16u);
   EXPECT_EQ(out.receipt.scanned_bytes, 0u);
