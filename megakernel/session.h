@@ -29,12 +29,12 @@ namespace keysieve::megakernel {
 
 // Never changes a result. Open() refuses what the ABI or the device cannot hold.
 struct Geometry {
-  uint32_t slots = 256;            // a whole multiple of no more than 4,096; see abi.inl
-  uint32_t workgroup = 256;        // invocations; `slots` must be a multiple of it or it of `slots`
+  uint32_t slots = 256;      // a whole multiple of no more than 4,096; see abi.inl
+  uint32_t workgroup = 256;  // invocations; `slots` must be a multiple of it or it of `slots`
   uint32_t tenants = 64;
-  uint32_t batches = 4;            // in flight
-  uint64_t batch_bytes = 8 << 20;  // text of one batch
-  uint64_t table_bytes = 32 << 20;  // the table arena
+  uint32_t batches = 4;               // in flight
+  uint64_t batch_bytes = 8 << 20;     // text of one batch
+  uint64_t table_bytes = 32 << 20;    // the table arena
   uint32_t hits_per_batch = 1 << 18;  // first capacity; overflow is replayed with room
 };
 
@@ -55,10 +55,10 @@ struct TableHandle {
 struct Piece {
   std::span<const uint8_t> text;
   uint32_t owned_begin = 0;
-  uint32_t owned_end = 0;     // <= text.size()
-  uint32_t tenant = 0;        // below geometry.tenants
-  bool begins_blob = true;    // false: a cut
-  bool ends_blob = true;      // false: a cut
+  uint32_t owned_end = 0;   // <= text.size()
+  uint32_t tenant = 0;      // below geometry.tenants
+  bool begins_blob = true;  // false: a cut
+  bool ends_blob = true;    // false: a cut
 };
 
 struct Batch {
@@ -72,8 +72,8 @@ struct BatchResult {
   BatchId id = 0;
   // One entry a piece, in order; hits sorted, start and end in bytes from the piece's first.
   std::vector<std::vector<LiteralHit>> hits;
-  uint64_t device_ns = 0;   // kernel time of the batch, 0 if the backend cannot tell
-  uint32_t replays = 0;     // hit-queue overflows that were replayed
+  uint64_t device_ns = 0;  // kernel time of the batch, 0 if the backend cannot tell
+  uint32_t replays = 0;    // hit-queue overflows that were replayed
 };
 
 class Session {
