@@ -18,7 +18,7 @@
 namespace keysieve::rules_testing {
 namespace {
 
-constexpr size_t kRules = 133;
+constexpr size_t kRules = 264;
 
 struct Examples {
   std::vector<Expanded> match;
@@ -195,10 +195,23 @@ TEST_F(DefaultRules, LeaveCounterExamplesAlone) {
 // A boundary that eats a byte must not hide the token on the next line.
 TEST_F(DefaultRules, FindTheSameExampleOnTwoLinesTwice) {
   for (const Rule& rule : file_->rules) {
-    if (!rule.regex || rule.HasTag("whole-file")) continue;
+    if (!rule.regex) continue;
     for (const Expanded& example : (*examples_)[rule.id].match) {
       EXPECT_EQ(Find(rule, example.text + "\n" + example.text).size(), 2u)
           << rule.id << ": " << example.text;
+    }
+  }
+}
+
+// The same where nothing but line ends stands between tokens.
+TEST_F(DefaultRules, FindBareTokensOneALine) {
+  for (const Rule& rule : file_->rules) {
+    if (!rule.regex) continue;
+    for (const Expanded& example : (*examples_)[rule.id].match) {
+      const std::string secret = example.secret();
+      if (Find(rule, secret).size() != 1) continue;  // needs what stands round it
+      EXPECT_EQ(Find(rule, secret + "\n" + secret + "\r\n" + secret).size(), 3u)
+          << rule.id << ": " << secret;
     }
   }
 }
