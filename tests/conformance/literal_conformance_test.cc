@@ -98,12 +98,26 @@ std::string TextWith(std::mt19937& random, size_t length, const std::vector<Lite
 
 void ExpectOracles(const std::vector<Literal>& literals, const std::string& text,
                    const std::vector<LiteralHit>& got, const std::string& what) {
-  const VectorscanOracle oracle(literals);
-  ASSERT_EQ(oracle.error(), "") << what;
-  EXPECT_EQ(got, oracle.Matches(Bytes(text))) << what;
   if (literals.size() * text.size() < 20'000'000) {
     EXPECT_EQ(got, NaiveMatches(literals, Bytes(text))) << what;
   }
+  // Vectorscan takes no literal that begins with NUL: those are the naive matcher's alone.
+  std::vector<Literal> taken;
+  std::vector<uint32_t> id_of;
+  for (uint32_t i = 0; i < literals.size(); ++i) {
+    if (literals[i].bytes[0] == '\0') continue;
+    taken.push_back(literals[i]);
+    id_of.push_back(i);
+  }
+  const VectorscanOracle oracle(taken);
+  ASSERT_EQ(oracle.error(), "") << what;
+  std::vector<LiteralHit> want = oracle.Matches(Bytes(text));
+  for (LiteralHit& hit : want) hit.pattern = id_of[hit.pattern];
+  std::vector<LiteralHit> got_taken;
+  for (const LiteralHit& hit : got) {
+    if (literals[hit.pattern].bytes[0] != '\0') got_taken.push_back(hit);
+  }
+  EXPECT_EQ(got_taken, want) << what;
 }
 
 TEST_P(LiteralConformance, RandomSetsOnRandomTexts) {
