@@ -18,7 +18,7 @@
 namespace keysieve::rules_testing {
 namespace {
 
-constexpr size_t kRules = 264;
+constexpr size_t kRules = 263;
 
 struct Examples {
   std::vector<Expanded> match;
