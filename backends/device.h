@@ -16,6 +16,11 @@
 //   UNAVAILABLE         no such device or driver
 //   INTERNAL            a dispatch failed; the device may still be used
 //   UNIMPLEMENTED       the backend does not offer the operation
+//
+// A device records its own faults, each once, where the vendor's code becomes a status: dispatch, out
+// of memory, device lost. DEADLINE_EXCEEDED may be mere polling and is no fault; a timeout is recorded
+// by Abandon() when work is still in flight on a device that was not lost. Its caller adds retries,
+// recoveries and integrity faults.
 #pragma once
 
 #include <chrono>

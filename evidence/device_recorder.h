@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What one device tells the world of its work. A backend calls this at its allocator, its compiler
 // and its submissions; the session adds faults, retries, recoveries and replays. Every call is
-// lock-free, never throws, never allocates and costs nanoseconds. Nothing becomes visible before the
-// device's first submission; identity and capability gaps are recorded on the first dispatch that
-// completes, once per context.
+// lock-free, never throws, never allocates and costs nanoseconds. Nothing becomes visible before
+// the device's first submission; identity and capability gaps are recorded on the first dispatch
+// that completes, once per context.
 //
 // The CPU route has no recorder: a scan that ran on the CPU alone leaves accelerator metrics alone.
 #pragma once
@@ -68,10 +68,13 @@ class DeviceRecorder {
   virtual void OverflowReplayed() = 0;         // a hit queue was too small; not a fault
   virtual void Quarantined() = 0;
 
-  // Readings of the moment, where the backend has them.
+  // Readings of the moment, where the backend has them. Each call states both: what is absent now
+  // is withdrawn, so that an old reading is never taken for a new one.
   virtual void Observed(std::optional<double> utilization_ratio,
                         std::optional<double> occupancy_ratio) = 0;
   virtual void Busy(uint64_t ns) = 0;  // in-kernel busy time, as the device program measured it
+  // Stall cycles since the last call, where a vendor query exists.
+  virtual void Stalled(uint64_t /*cycles*/) {}
 };
 
 }  // namespace keysieve::evidence

@@ -29,12 +29,12 @@ namespace keysieve::megakernel {
 
 // Never changes a result. Open() refuses what the ABI or the device cannot hold.
 struct Geometry {
-  uint32_t slots = 256;            // a whole multiple of no more than 4,096; see abi.inl
-  uint32_t workgroup = 256;        // invocations; `slots` must be a multiple of it or it of `slots`
+  uint32_t slots = 256;      // a whole multiple of no more than 4,096; see abi.inl
+  uint32_t workgroup = 256;  // invocations; `slots` must be a multiple of it or it of `slots`
   uint32_t tenants = 64;
-  uint32_t batches = 4;            // in flight
-  uint64_t batch_bytes = 8 << 20;  // text of one batch
-  uint64_t table_bytes = 32 << 20;  // the table arena
+  uint32_t batches = 4;               // in flight
+  uint64_t batch_bytes = 8 << 20;     // text of one batch
+  uint64_t table_bytes = 32 << 20;    // the table arena
   uint32_t hits_per_batch = 1 << 18;  // first capacity; overflow is replayed with room
 };
 
@@ -55,15 +55,16 @@ struct TableHandle {
 struct Piece {
   std::span<const uint8_t> text;
   uint32_t owned_begin = 0;
-  uint32_t owned_end = 0;     // <= text.size()
-  uint32_t tenant = 0;        // below geometry.tenants
-  bool begins_blob = true;    // false: a cut
-  bool ends_blob = true;      // false: a cut
+  uint32_t owned_end = 0;   // <= text.size()
+  uint32_t tenant = 0;      // below geometry.tenants
+  bool begins_blob = true;  // false: a cut
+  bool ends_blob = true;    // false: a cut
 };
 
 struct Batch {
   TableHandle table;
   std::span<const Piece> pieces;
+  uint32_t attempt = 0;  // from 1 when the same pieces were submitted before; recorded as a retry
 };
 
 using BatchId = uint64_t;  // increasing from 1, per session
@@ -72,8 +73,18 @@ struct BatchResult {
   BatchId id = 0;
   // One entry a piece, in order; hits sorted, start and end in bytes from the piece's first.
   std::vector<std::vector<LiteralHit>> hits;
-  uint64_t device_ns = 0;   // kernel time of the batch, 0 if the backend cannot tell
-  uint32_t replays = 0;     // hit-queue overflows that were replayed
+  uint64_t device_ns = 0;  // kernel time of the batch, 0 if the backend cannot tell
+  uint32_t replays = 0;    // hit-queue overflows that were replayed
+};
+
+// What the session and the device program have counted since Open().
+struct SessionStats {
+  uint64_t epochs = 0;       // completed
+  uint64_t opcodes[8] = {};  // slots run, by opcode
+  uint64_t unknown_opcodes = 0;
+  uint64_t scanned_bytes = 0;  // owned bytes, as the program counted them
+  uint64_t busy_ns = 0;        // time in slots, summed over workgroups; 0 without a device clock
+  uint64_t debug_dropped = 0;  // debug records that found the log full
 };
 
 class Session {
@@ -83,27 +94,39 @@ class Session {
                                                        const SessionOptions& options);
   virtual ~Session() = default;
 
-  // Copies the table into the arena. RESOURCE_EXHAUSTED if it does not fit; evict one first.
+  // Validates the table and copies it into the arena, once the epochs in flight have completed.
+  // RESOURCE_EXHAUSTED if it does not fit; evict one first.
   virtual absl::StatusOr<TableHandle> LoadTable(const Table& table) = 0;
   // Frees the arena space once no batch in flight uses it. NOT_FOUND for a stale handle.
   virtual absl::Status EvictTable(TableHandle handle) = 0;
 
-  // Publishes a batch. RESOURCE_EXHAUSTED if slots, text space or batches run out: nothing is then
-  // published and the call may be repeated after Next(). INVALID_ARGUMENT for a piece larger than a
-  // batch (a caller cuts it) or out of its own bounds.
+  // Publishes a batch. RESOURCE_EXHAUSTED if slots or batches run out: nothing is then published
+  // and the call may be repeated after Next(). INVALID_ARGUMENT for what never fits (pieces of more
+  // than batch_bytes in all, or more than max_pieces() of them: a caller cuts) or is out of its own
+  // bounds; NOT_FOUND for a stale table.
   virtual absl::StatusOr<BatchId> Submit(const Batch& batch) = 0;
-  // Dispatches what was published and not yet dispatched.
+  // Dispatches what was published and not yet dispatched. A batch whose dispatch fails says so in
+  // its Next(); an error here means that the session has ended.
   virtual absl::Status Flush() = 0;
-  // The oldest batch's result. A dispatch error is INTERNAL and gives the batch's slots back: the
-  // caller may submit the same pieces again. DATA_LOSS and watchdog expiry (DEADLINE_EXCEEDED with
-  // the device abandoned) end the session. NOT_FOUND if nothing is in flight.
+  // The oldest batch's result, dispatched first if it was not. A dispatch error or an integrity
+  // violation is INTERNAL and gives the batch's slots back: the caller may submit the same pieces
+  // again. DEADLINE_EXCEEDED with ended() false: the batch is still in flight. DATA_LOSS and
+  // watchdog expiry (DEADLINE_EXCEEDED) abandon the device and end the session; every later call
+  // then returns the same error. NOT_FOUND if nothing is in flight.
   virtual absl::StatusOr<BatchResult> Next(backends::Clock::time_point deadline) = 0;
 
+  // True after DATA_LOSS, watchdog expiry or Shutdown(): what was in flight is lost to the session.
+  virtual bool ended() const = 0;
   virtual uint32_t batches_in_flight() const = 0;
+  virtual uint32_t max_pieces() const = 0;  // of one batch
   virtual const Geometry& geometry() const = 0;
   virtual uint64_t resident_bytes() const = 0;
 
-  // Drains, zeroes text buffers and frees. Safe to call twice.
+  virtual const SessionStats& stats() const = 0;
+  // A sentence for each debug record of the program since the last call; never any text.
+  virtual std::vector<std::string> TakeDebugLog() = 0;
+
+  // Drains (results are dropped), zeroes text buffers and frees. Safe to call twice.
   virtual absl::Status Shutdown(backends::Clock::time_point deadline) = 0;
 };
 

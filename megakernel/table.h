@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Literal tables: the read-only image the device program matches with. Compiling is a pure function:
-// the same literals give the same words on every machine. Layout: megakernel/table_layout.inl.
+// Literal tables: the read-only image the device program matches with. Compiling is a pure
+// function: the same literals give the same words on every machine. Layout:
+// megakernel/table_layout.inl.
 //
 //   auto table = CompileTable({{"AKIA", false}, {"ghp_", false}});
 //   auto check = ValidateTable(table->words);   // before any use of words from elsewhere
@@ -18,10 +19,10 @@
 namespace keysieve::megakernel {
 
 struct Table {
-  std::vector<uint32_t> words;       // little-endian; position-independent
+  std::vector<uint32_t> words;  // little-endian; position-independent
   uint32_t literal_count = 0;
-  uint32_t max_literal_bytes = 0;    // a cut needs this less one as its margin
-  std::string digest;                // SHA-256 of `words` in hex
+  uint32_t max_literal_bytes = 0;  // a cut needs this less one as its margin
+  std::string digest;              // SHA-256 of `words` in hex
 };
 
 // INVALID_ARGUMENT names the literal and the limit: empty list, empty literal, over 255 bytes, over

@@ -11,19 +11,19 @@
 namespace keysieve::detect {
 
 struct Finding {
-  uint32_t rule = 0;            // position in the rule set
-  uint64_t match_start = 0;     // bytes from the blob's first, half open
+  uint32_t rule = 0;         // position in the rule set
+  uint64_t match_start = 0;  // bytes from the blob's first, half open
   uint64_t match_end = 0;
-  uint64_t secret_start = 0;    // the secret group's range
+  uint64_t secret_start = 0;  // the secret group's range
   uint64_t secret_end = 0;
-  uint32_t start_line = 0;      // 1-based
+  uint32_t start_line = 0;  // 1-based
   uint32_t end_line = 0;
-  uint32_t start_column = 0;    // 1-based, bytes
-  uint32_t end_column = 0;      // inclusive
-  std::string match;            // the matched bytes
+  uint32_t start_column = 0;  // 1-based, bytes
+  uint32_t end_column = 0;    // inclusive
+  std::string match;          // the matched bytes
   std::string secret;
-  double entropy = 0;           // Shannon entropy of the secret, bits per byte
-  std::string fingerprint;      // keysieve's: k<keyid>:<20 base32>
+  double entropy = 0;                    // Shannon entropy of the secret, bits per byte
+  std::string fingerprint;               // keysieve's: k<keyid>:<20 base32>
   std::vector<std::string> decode_path;  // "base64", ...; empty for plain text
 };
 

@@ -38,15 +38,27 @@ struct FingerprintKeys {
 
 struct RuleOptions {
   FingerprintKeys fingerprint;
-  std::string default_rules;  // path that `extend.useDefault` means
+  std::string default_rules;     // path that `extend.useDefault` means
+  bool may_extend_files = true;  // false for rules from the wire: `extend.path` is then an error
 };
+
+// How a rule comes to look at a blob. Hits of literals() decide for the first two.
+enum class Route : uint8_t {
+  kKeywords,   // when one of its keywords is anywhere in the blob
+  kLiterals,   // when the literals its regex cannot match without are there
+  kWholeBlob,  // always: no keywords, and no literal worth looking for
+  kPath,       // always, and at the path only
+};
+
+// "keywords", "literals", "whole blob", "path".
+const char* ToString(Route route);
 
 // Why a blob's bytes were left out by policy.
 enum class Exclusion : uint8_t { kNone, kAllowlistedPath };
 
 struct BlobView {
-  std::string_view path;   // bytes, '/'-separated
-  std::string_view bytes;  // the whole blob
+  std::string_view path;    // bytes, '/'-separated
+  std::string_view bytes;   // the whole blob
   std::string_view commit;  // empty if unknown
 };
 
@@ -66,15 +78,19 @@ class RuleSet {
   virtual const std::string& digest() const = 0;  // SHA-256 of the meaning, hex
   virtual const std::string& name() const = 0;
 
-  // The literals whose hits Scan() needs; compile them into one table. May be empty, then every rule
-  // runs over the whole blob.
+  // Of each rule, in the order of rules().
+  virtual std::span<const Route> routes() const { return {}; }
+
+  // The literals whose hits Scan() needs; compile them into one table. May be empty, then every
+  // rule runs over the whole blob.
   virtual std::span<const megakernel::Literal> literals() const = 0;
 
   // Decided by path alone, before any byte is sent to a device.
   virtual Exclusion ExcludedByPath(std::string_view path) const = 0;
 
   // Findings of one whole blob, sorted by (match_start, match_end, rule). `hits` are all hits of
-  // literals() in the blob, sorted. Thread-safe; pure.
+  // literals() in the blob, sorted. Thread-safe; pure. Call it for an empty blob too: rules on
+  // paths fire there. Their findings have no secret and all places 0.
   virtual std::vector<Finding> Scan(const BlobView& blob,
                                     std::span<const megakernel::LiteralHit> hits) const = 0;
 };

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// From checked text to regexes, allowlists and the gate. Regex errors surface here, with the line
+// the regex stands on.
+#include "daemon/detect/compiled_rules.h"
+
+#include <cctype>
+#include <unordered_map>
+#include <utility>
+
+#include "evidence/base/status.h"
+
+namespace keysieve::detect {
+namespace {
+
+absl::StatusOr<std::unique_ptr<const Regex>> CompileField(const std::optional<Text>& text,
+                                                          const std::string& subject,
+                                                          const std::string& field) {
+  if (!text) return std::unique_ptr<const Regex>();
+  auto regex = Regex::Compile(text->value);
+  if (!regex.ok()) return RuleError(text->where, subject, field, Message(regex.status()));
+  return std::make_unique<const Regex>(*std::move(regex));
+}
+
+// gitleaks goes by the id: a rule so named catches what no other rule knows.
+bool IsGeneric(std::string id) {
+  for (char& c : id) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return id.find("generic") != std::string::npos;
+}
+
+void WarnOfRegex(const RuleSpec& spec, const Regex& regex, std::vector<std::string>* warnings) {
+  if (regex.utf8()) {
+    warnings->push_back(
+        RuleWarning(spec.regex->where, Subject(spec), "regex",
+                    "names characters outside ASCII: it sees UTF-8 characters, not bytes, and "
+                    "passes over what is no UTF-8"));
+  }
+  if (regex.Matches("")) {
+    warnings->push_back(RuleWarning(spec.regex->where, Subject(spec), "regex",
+                                    "can match nothing at all; such empty matches are ignored"));
+  }
+}
+
+absl::StatusOr<CompiledRule> CompileRule(const RuleSpec& spec, std::vector<std::string>* warnings) {
+  const std::string subject = Subject(spec);
+  CompiledRule rule;
+  rule.id = spec.id.value;
+  KS_ASSIGN_OR_RETURN(rule.regex, CompileField(spec.regex, subject, "regex"));
+  KS_ASSIGN_OR_RETURN(rule.path, CompileField(spec.path, subject, "path"));
+  if (rule.regex != nullptr) {
+    WarnOfRegex(spec, *rule.regex, warnings);
+    rule.matcher = WholeBlobMatcher(rule.regex.get());
+  }
+  if (spec.secret_group) {
+    const int64_t group = spec.secret_group->value;
+    if (rule.regex != nullptr && group > rule.regex->groups()) {
+      return RuleError(spec.secret_group->where, subject, "secretGroup",
+                       Cat(group, " is more than the ", rule.regex->groups(),
+                           " groups of the regex; name one of those"));
+    }
+    rule.secret_group = static_cast<int>(group);
+  }
+  rule.entropy = spec.entropy ? spec.entropy->value : 0;
+  rule.skip_report = spec.skip_report && spec.skip_report->value;
+  rule.generic = IsGeneric(rule.id);
+  for (const AllowlistSpec& list : spec.allowlists) {
+    KS_ASSIGN_OR_RETURN(Allowlist compiled, Allowlist::Compile(list, subject));
+    rule.allowlists.push_back(std::move(compiled));
+  }
+  return rule;
+}
+
+void LinkRequired(const RuleFile& set, std::vector<CompiledRule>* rules) {
+  std::unordered_map<std::string, uint32_t> index;
+  for (uint32_t i = 0; i < set.rules.size(); ++i) index.emplace(set.rules[i].id.value, i);
+  for (size_t i = 0; i < set.rules.size(); ++i) {
+    for (const RequiredSpec& spec : set.rules[i].required) {
+      RequiredRule& required = (*rules)[i].required.emplace_back();
+      required.rule = index.at(spec.id.value);
+      if (spec.within_lines) required.within_lines = spec.within_lines->value;
+      if (spec.within_columns) required.within_columns = spec.within_columns->value;
+    }
+  }
+}
+
+absl::StatusOr<Gate> BuildGate(const RuleFile& set, const std::vector<CompiledRule>& rules) {
+  std::vector<GatedRule> gated;
+  gated.reserve(rules.size());
+  for (size_t i = 0; i < rules.size(); ++i) {
+    gated.push_back({&set.rules[i].keywords, rules[i].regex.get(), Subject(set.rules[i])});
+  }
+  return Gate::Build(gated);
+}
+
+}  // namespace
+
+absl::StatusOr<CompiledRules> CompileRules(const RuleFile& set, const FingerprintKeys& keys,
+                                           std::vector<std::string>* warnings) {
+  std::vector<CompiledRule> rules;
+  rules.reserve(set.rules.size());
+  for (const RuleSpec& spec : set.rules) {
+    KS_ASSIGN_OR_RETURN(CompiledRule rule, CompileRule(spec, warnings));
+    rules.push_back(std::move(rule));
+  }
+  LinkRequired(set, &rules);
+  std::vector<Allowlist> allowlists;
+  for (const AllowlistSpec& list : set.allowlists) {
+    KS_ASSIGN_OR_RETURN(Allowlist compiled, Allowlist::Compile(list, ""));
+    allowlists.push_back(std::move(compiled));
+  }
+  KS_ASSIGN_OR_RETURN(Gate gate, BuildGate(set, rules));
+  return CompiledRules{std::move(rules), std::move(allowlists), std::move(gate),
+                       Fingerprinter(keys)};
+}
+
+}  // namespace keysieve::detect

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Fair shares and cuts; see packer.h.
+#include "daemon/scheduler/packer.h"
+
+#include <algorithm>
+
+namespace keysieve::scheduler {
+namespace {
+
+constexpr uint64_t kMinShare = 64 << 10;  // below this, turns cost more than they give
+constexpr uint64_t kMinCut = 4 << 10;     // a cut leaves no crumbs
+constexpr uint64_t kAlign = 64;           // what a session may lose between two texts
+
+}  // namespace
+
+void Packer::Add(std::shared_ptr<ActiveJob> job) {
+  const uint64_t request = job->job.request;
+  Queue& queue = queues_[request];
+  if (queue.empty()) turn_.push_back(request);
+  queue.push_back(std::move(job));
+  ++jobs_;
+}
+
+PackedBatch Packer::Pack(uint64_t max_bytes, uint32_t max_pieces) {
+  PackedBatch batch;
+  if (turn_.empty()) return batch;
+  batch.table = queues_[turn_.front()].front()->job.table;
+  uint64_t used = 0;
+  // Rounds: everyone with this table gets a share; what is left over is shared again.
+  for (bool progress = true; progress && used < max_bytes && batch.pieces.size() < max_pieces;) {
+    progress = false;
+    std::vector<uint64_t> takers;
+    for (const uint64_t request : turn_) {
+      if (queues_[request].front()->job.table == batch.table) takers.push_back(request);
+    }
+    if (takers.empty()) break;
+    const uint64_t share = std::max((max_bytes - used) / takers.size(), kMinShare);
+    for (const uint64_t request : takers) {
+      Queue& queue = queues_[request];
+      const size_t before = batch.pieces.size();
+      TakeFrom(queue, share, max_bytes, max_pieces, used, batch);
+      progress = progress || batch.pieces.size() > before;
+      turn_.erase(std::find(turn_.begin(), turn_.end(), request));
+      if (queue.empty()) {
+        queues_.erase(request);
+      } else {
+        turn_.push_back(request);
+      }
+      if (used >= max_bytes || batch.pieces.size() >= max_pieces) break;
+    }
+  }
+  return batch;
+}
+
+void Packer::TakeFrom(Queue& queue, uint64_t share, uint64_t max_bytes, uint32_t max_pieces,
+                      uint64_t& used, PackedBatch& batch) {
+  const uint64_t margin =
+      batch.table->max_literal_bytes > 0 ? batch.table->max_literal_bytes - 1 : 0;
+  uint64_t taken = 0;
+  while (!queue.empty() && taken < share && batch.pieces.size() < max_pieces) {
+    const std::shared_ptr<ActiveJob>& job = queue.front();
+    if (job->left) {
+      queue.pop_front();
+      --jobs_;
+      continue;
+    }
+    if (job->job.table != batch.table) return;
+    const uint64_t size = job->job.bytes.size();
+    const uint64_t left = size - job->cut;
+    const uint64_t room = max_bytes > used ? max_bytes - used : 0;
+    uint64_t owned = left;
+    if (left > room || (left > share - taken && left > share)) {
+      // It is cut. The first piece of an empty batch always makes progress.
+      const uint64_t limit =
+          std::min(room > margin ? room - margin : 0, std::max(share - taken, kMinCut));
+      if (limit < kMinCut && !batch.pieces.empty()) return;
+      owned = std::min(left, std::max<uint64_t>(limit, 1));
+      // A small blob that merely came too late stays whole and opens the next batch.
+      if (!batch.pieces.empty() && left > room && left <= max_bytes / 4) return;
+    }
+    const uint64_t text = std::min(owned + margin, left);
+    batch.pieces.push_back(
+        {job, job->cut, static_cast<uint32_t>(owned), static_cast<uint32_t>(text)});
+    job->cut += owned;
+    ++job->pieces_out;
+    taken += owned;
+    used += (text + kAlign - 1) / kAlign * kAlign;
+    if (job->whole()) {
+      queue.pop_front();
+      --jobs_;
+    }
+  }
+}
+
+std::vector<std::shared_ptr<ActiveJob>> Packer::Sweep() {
+  std::vector<std::shared_ptr<ActiveJob>> cancelled;
+  for (auto it = queues_.begin(); it != queues_.end();) {
+    Queue kept;
+    for (auto& job : it->second) {
+      if (!job->left && !job->cancelled()) {
+        kept.push_back(std::move(job));
+        continue;
+      }
+      --jobs_;
+      if (!job->left) cancelled.push_back(std::move(job));
+    }
+    if (kept.empty()) {
+      turn_.erase(std::find(turn_.begin(), turn_.end(), it->first));
+      it = queues_.erase(it);
+    } else {
+      it->second = std::move(kept);
+      ++it;
+    }
+  }
+  return cancelled;
+}
+
+std::vector<std::shared_ptr<ActiveJob>> Packer::Clear() {
+  std::vector<std::shared_ptr<ActiveJob>> all;
+  for (auto& [request, queue] : queues_) {
+    for (auto& job : queue) all.push_back(std::move(job));
+  }
+  queues_.clear();
+  turn_.clear();
+  jobs_ = 0;
+  return all;
+}
+
+}  // namespace keysieve::scheduler

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The device program in each device's language, embedded in the binary. Which of them exist is
+// decided by linking: a build without CUDA has no CUDA image and says so.
+//
+//   auto image = ScanImage(device.identity().backend, 256);
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "backends/device.h"
+
+namespace keysieve::megakernel {
+
+// The scan program for `backend` with `workgroup` invocations a workgroup. The image points at
+// static storage. UNAVAILABLE if this build has none for the backend.
+absl::StatusOr<backends::Image> ScanImage(backends::BackendKind backend, uint32_t workgroup);
+
+}  // namespace keysieve::megakernel

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#include "megakernel/session/batch_buffers.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "evidence/base/status.h"
+
+namespace keysieve::megakernel {
+
+using backends::Buffer;
+using backends::BufferRange;
+using backends::Copy;
+using backends::MemoryKind;
+using evidence::Traffic;
+
+namespace {
+
+uint32_t RoundUp4(uint32_t n) { return (n + 3) / 4 * 4; }
+
+BufferRange Whole(const Buffer& buffer) { return {&buffer, 0, buffer.size()}; }
+
+Copy Between(const Buffer& from, const Buffer& to, uint64_t offset, uint64_t bytes,
+             Traffic traffic) {
+  return {.from = {&from, offset, bytes}, .to = {&to, offset, bytes}, .traffic = traffic};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BatchBuffers>> BatchBuffers::Create(backends::Device& device,
+                                                                   const Geometry& geometry,
+                                                                   const Layout& layout) {
+  auto buffers = std::unique_ptr<BatchBuffers>(new BatchBuffers(device, geometry, layout));
+  KS_RETURN_IF_ERROR(buffers->AllocateAll());
+  return buffers;
+}
+
+absl::Status BatchBuffers::AllocateAll() {
+  const uint64_t control_bytes = uint64_t{layout_.control_words} * 4;
+  const uint64_t blob_bytes = uint64_t{layout_.blob_words} * 4;
+  const uint64_t hit_bytes = uint64_t{geometry_.hits_per_batch} * sizeof(HitRecord);
+  struct Want {
+    std::unique_ptr<Buffer>* buffer;
+    MemoryKind kind;
+    uint64_t bytes;
+  };
+  const Want wants[] = {{&text_, MemoryKind::kDevice, layout_.text_buffer_bytes},
+                        {&control_, MemoryKind::kDevice, control_bytes},
+                        {&blobs_, MemoryKind::kDevice, blob_bytes},
+                        {&hits_, MemoryKind::kDevice, hit_bytes},
+                        {&text_in_, MemoryKind::kPinned, layout_.text_buffer_bytes},
+                        {&control_in_, MemoryKind::kPinned, control_bytes},
+                        {&blobs_in_, MemoryKind::kPinned, blob_bytes},
+                        {&control_out_, MemoryKind::kPinned, control_bytes},
+                        {&hits_out_, MemoryKind::kPinned, hit_bytes}};
+  for (const Want& want : wants) {
+    KS_ASSIGN_OR_RETURN(*want.buffer, device_.Allocate(want.kind, want.bytes));
+    if (want.kind == MemoryKind::kPinned) {
+      std::memset((*want.buffer)->host(), 0, (*want.buffer)->size());
+    }
+  }
+  hit_capacity_ = geometry_.hits_per_batch;
+  return absl::OkStatus();
+}
+
+uint64_t BatchBuffers::resident_bytes() const {
+  uint64_t total = 0;
+  for (const auto* buffer : {&text_, &control_, &blobs_, &hits_, &text_in_, &control_in_,
+                             &blobs_in_, &control_out_, &hits_out_}) {
+    total += (*buffer)->size();
+  }
+  return total;
+}
+
+absl::StatusOr<backends::Ticket> BatchBuffers::SubmitClear() {
+  // A hit record that was never written is none: literal and slot are out of range.
+  const backends::Fill fills[] = {
+      {Whole(*text_), 0}, {Whole(*control_), 0}, {Whole(*blobs_), 0}, {Whole(*hits_), 0xffffffffu}};
+  return device_.Submit({.fills = fills});
+}
+
+absl::StatusOr<backends::Ticket> BatchBuffers::SubmitTextClear() {
+  ClearHostText();
+  device_text_end_ = KS_TEXT_LEAD;
+  const backends::Fill fills[] = {{Whole(*text_), 0}};
+  return device_.Submit({.fills = fills});
+}
+
+void BatchBuffers::ClearHostText() {
+  std::memset(text_in_->host(), 0, text_in_->size());
+  host_text_end_ = KS_TEXT_LEAD;
+}
+
+void BatchBuffers::StageText(std::span<const Piece> pieces, const Packing& packing) {
+  std::byte* text = text_in_->host();
+  for (size_t i = 0; i < packing.blobs.size(); ++i) {
+    const Piece& piece = pieces[packing.piece_of[i]];
+    if (!piece.text.empty()) {
+      std::memcpy(text + packing.blobs[i].begin, piece.text.data(), piece.text.size());
+    }
+  }
+  if (host_text_end_ > packing.text_end) {
+    std::memset(text + packing.text_end, 0, host_text_end_ - packing.text_end);
+  }
+  host_text_end_ = packing.text_end;
+}
+
+uint32_t* BatchBuffers::ControlIn() const {
+  return reinterpret_cast<uint32_t*>(control_in_->host());
+}
+
+void BatchBuffers::WriteControl(const EpochPlan& plan) {
+  uint32_t* control = ControlIn();
+  std::memset(control, 0, uint64_t{layout_.ring_at} * 4);
+  control[KS_CTL_MAGIC] = KS_ABI_MAGIC;
+  control[KS_CTL_VERSION] = KS_ABI_VERSION;
+  std::memcpy(control + KS_CTL_DIRECTORY_AT, plan.directory.data(), sizeof(plan.directory));
+  uint32_t* masks = control + KS_CTL_TENANTS_AT + KS_TENANT_MASKS * geometry_.tenants;
+  std::fill_n(masks, geometry_.tenants, ~0u);
+  plan.ring->ForEachStretch(plan.range, [&](uint32_t first, std::span<const Slot> slots) {
+    std::memcpy(control + layout_.ring_at + first * KS_SLOT_WORDS, slots.data(),
+                slots.size_bytes());
+  });
+}
+
+void BatchBuffers::WriteBlobs(const Packing& packing) {
+  std::byte* blobs = blobs_in_->host();
+  const size_t table = packing.blobs.size() * sizeof(Blob);
+  if (table != 0) std::memcpy(blobs, packing.blobs.data(), table);
+  std::memcpy(blobs + table, packing.tile_index.data(), packing.tile_index.size() * 4);
+}
+
+// Exactly the valid bytes are text. The rest of the last word and what an earlier batch left behind
+// are cleared apart, so that the text's byte count is the pieces'.
+void BatchBuffers::AddTextCopies(const EpochPlan& plan) {
+  const Packing& packing = *plan.packing;
+  WriteBlobs(packing);
+  const uint64_t blob_bytes = packing.blobs.size() * sizeof(Blob) + packing.tile_index.size() * 4;
+  uploads_.push_back(Between(*blobs_in_, *blobs_, 0, blob_bytes, Traffic::kControl));
+  const uint32_t end = packing.text_end;
+  uploads_.push_back(
+      Between(*text_in_, *text_, KS_TEXT_LEAD, packing.text_bytes(), Traffic::kText));
+  if (RoundUp4(end) != end) {
+    uploads_.push_back(Between(*text_in_, *text_, end, RoundUp4(end) - end, Traffic::kControl));
+  }
+  if (device_text_end_ > RoundUp4(end)) {
+    fills_.push_back({{text_.get(), RoundUp4(end), RoundUp4(device_text_end_) - RoundUp4(end)}, 0});
+  }
+  device_text_end_ = std::max(device_text_end_, end);
+  cleared_text_end_ = end;
+}
+
+void BatchBuffers::ConfirmText() { device_text_end_ = cleared_text_end_; }
+
+void BatchBuffers::AddControlCopies(const EpochPlan& plan) {
+  const uint64_t block = uint64_t{layout_.ring_at} * 4;
+  uploads_.push_back(Between(*control_in_, *control_, 0, block, Traffic::kControl));
+  readbacks_.push_back(Between(*control_, *control_out_, 0, block, Traffic::kControl));
+  plan.ring->ForEachStretch(plan.range, [&](uint32_t first, std::span<const Slot> slots) {
+    const uint64_t at = block + first * sizeof(Slot);
+    uploads_.push_back(Between(*control_in_, *control_, at, slots.size_bytes(), Traffic::kControl));
+    readbacks_.push_back(
+        Between(*control_, *control_out_, at, slots.size_bytes(), Traffic::kControl));
+  });
+}
+
+std::array<uint32_t, KS_CONSTANTS> BatchBuffers::Constants(const EpochPlan& plan,
+                                                           uint64_t table_words) const {
+  std::array<uint32_t, KS_CONSTANTS> constants{};
+  constants[KS_CONST_ABI] = KS_ABI_VERSION;
+  constants[KS_CONST_EPOCH] = plan.epoch;
+  constants[KS_CONST_RING_AT] = layout_.ring_at;
+  constants[KS_CONST_RING_SLOTS] = geometry_.slots;
+  constants[KS_CONST_FIRST_SLOT] = plan.range.first;
+  constants[KS_CONST_SLOT_COUNT] = plan.range.count;
+  constants[KS_CONST_TENANTS] = geometry_.tenants;
+  constants[KS_CONST_TEXT_END] = plan.packing->text_end;
+  constants[KS_CONST_BLOBS] = static_cast<uint32_t>(plan.packing->blobs.size());
+  constants[KS_CONST_TILES] = static_cast<uint32_t>(plan.packing->tile_index.size() - 1);
+  constants[KS_CONST_TABLE_WORDS] = static_cast<uint32_t>(table_words);
+  constants[KS_CONST_HIT_CAPACITY] = hit_capacity_;
+  return constants;
+}
+
+absl::StatusOr<backends::Ticket> BatchBuffers::SubmitEpoch(const backends::Program& program,
+                                                           const BufferRange& tables,
+                                                           const EpochPlan& plan) {
+  fills_.clear();
+  uploads_.clear();
+  readbacks_.clear();
+  WriteControl(plan);
+  AddControlCopies(plan);
+  if (plan.fresh_text) AddTextCopies(plan);
+  const uint64_t hit_bytes = uint64_t{plan.hits_to_read} * sizeof(HitRecord);
+  if (hit_bytes != 0) {
+    readbacks_.push_back(Between(*hits_, *hits_out_, 0, hit_bytes, Traffic::kHits));
+  }
+  BufferRange bindings[KS_BINDINGS];
+  bindings[KS_BIND_CONTROL] = Whole(*control_);
+  bindings[KS_BIND_TEXT] = Whole(*text_);
+  bindings[KS_BIND_BLOBS] = Whole(*blobs_);
+  bindings[KS_BIND_TABLES] = tables;
+  bindings[KS_BIND_HITS] = Whole(*hits_);
+  const auto constants = Constants(plan, tables.bytes / 4);
+  const backends::Launch launch{.program = &program,
+                                .bindings = bindings,
+                                .constants = constants,
+                                .workgroups = plan.workgroups};
+  return device_.Submit(
+      {.fills = fills_, .uploads = uploads_, .launch = &launch, .readbacks = readbacks_});
+}
+
+absl::StatusOr<backends::Ticket> BatchBuffers::SubmitHitRead(uint32_t first, uint32_t last) {
+  const Copy copy = Between(*hits_, *hits_out_, uint64_t{first} * sizeof(HitRecord),
+                            uint64_t{last - first} * sizeof(HitRecord), Traffic::kHits);
+  return device_.Submit({.readbacks = std::span(&copy, 1)});
+}
+
+absl::Status BatchBuffers::GrowHits(uint32_t records) {
+  if (records <= hit_capacity_) return absl::OkStatus();
+  const uint64_t bytes = uint64_t{records} * sizeof(HitRecord);
+  KS_ASSIGN_OR_RETURN(auto device_hits, device_.Allocate(MemoryKind::kDevice, bytes));
+  KS_ASSIGN_OR_RETURN(auto pinned_hits, device_.Allocate(MemoryKind::kPinned, bytes));
+  hits_ = std::move(device_hits);
+  hits_out_ = std::move(pinned_hits);
+  hit_capacity_ = records;
+  return absl::OkStatus();
+}
+
+std::span<const uint32_t> BatchBuffers::control_block() const {
+  return {reinterpret_cast<const uint32_t*>(control_out_->host()), layout_.ring_at};
+}
+
+std::vector<Slot> BatchBuffers::ReturnedSlots(const Ring& ring, SlotRange range) const {
+  std::vector<Slot> slots(range.count);
+  size_t next = 0;
+  ring.ForEachStretch(range, [&](uint32_t first, std::span<const Slot> stretch) {
+    std::memcpy(slots.data() + next,
+                control_out_->host() + uint64_t{layout_.ring_at} * 4 + first * sizeof(Slot),
+                stretch.size_bytes());
+    next += stretch.size();
+  });
+  return slots;
+}
+
+std::span<const HitRecord> BatchBuffers::hits(uint32_t count) const {
+  return {reinterpret_cast<const HitRecord*>(hits_out_->host()), std::min(count, hit_capacity_)};
+}
+
+}  // namespace keysieve::megakernel

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Reading an epoch's results, and replaying what overflowed the hit queue: grown to the exact count
+// as far as it may grow, and in parts of known or halved ranges past that. Never a lost hit.
+#include <algorithm>
+
+#include "evidence/base/status.h"
+#include "megakernel/session/epoch_session.h"
+
+namespace keysieve::megakernel {
+
+using backends::Clock;
+
+namespace {
+
+constexpr size_t kMaxDebugLog = 1024;  // sentences kept between two TakeDebugLog()
+constexpr uint32_t kMinHitsExpected = 1024;
+
+std::string DebugSentence(const uint32_t* record) {
+  const uint32_t code = record[KS_LOG_CODE];
+  const std::string arguments = Cat(" (", record[KS_LOG_ARG0], ", ", record[KS_LOG_ARG1], ")");
+  const std::string slot = Cat("slot ", record[KS_LOG_SLOT]);
+  switch (code) {
+    case KS_CODE_UNKNOWN_OPCODE:
+      return Cat(slot, " refused: unknown opcode", arguments);
+    case KS_CODE_BAD_RANGE:
+      return Cat(slot, " refused: owned range outside the text", arguments);
+    case KS_CODE_STALE_TABLE:
+      return Cat(slot, " refused: stale table", arguments);
+    case KS_CODE_BAD_TABLE:
+      return Cat(slot, " refused: no table at its place", arguments);
+    case KS_CODE_BAD_TENANT:
+      return Cat(slot, " refused: no such tenant", arguments);
+    case KS_CODE_BAD_OBSERVABLE:
+      return Cat(slot, " refused: no such observable", arguments);
+    case KS_CODE_BAD_ABI:
+      return Cat("the program speaks another ABI version", arguments);
+    default:
+      return Cat(slot, " says ", code, arguments);
+  }
+}
+
+}  // namespace
+
+absl::Status EpochSession::Integrity(absl::Status status) {
+  if (!status.ok() && options_.recorder != nullptr) {
+    options_.recorder->Fault(evidence::FaultKind::kIntegrity);
+  }
+  return status;
+}
+
+void EpochSession::DrainDebugLog(std::span<const uint32_t> control) {
+  const uint32_t wanted = control[KS_CTL_LOG_CURSOR];
+  const uint32_t kept = std::min(wanted, KS_CTL_LOG_RECORDS);
+  stats_.debug_dropped += wanted - kept;
+  for (uint32_t i = 0; i < kept; ++i) {
+    if (debug_log_.size() >= kMaxDebugLog) {
+      ++stats_.debug_dropped;
+      continue;
+    }
+    debug_log_.push_back(DebugSentence(&control[KS_CTL_LOG_AT + i * KS_LOG_WORDS]));
+  }
+}
+
+void EpochSession::CountEpoch(const InFlight& batch) {
+  const std::span<const uint32_t> control = batch.buffers->control_block();
+  const uint32_t* observables = &control[KS_CTL_OBSERVABLES_AT];
+  ++stats_.epochs;
+  for (uint32_t i = 0; i < KS_OP_COUNTED; ++i) {
+    stats_.opcodes[i] += observables[KS_OBS_OPCODE_AT + i];
+  }
+  stats_.unknown_opcodes += observables[KS_OBS_UNKNOWN];
+  stats_.scanned_bytes += observables[KS_OBS_BYTES];
+  const uint64_t busy_ns = uint64_t{observables[KS_OBS_BUSY]} * 64;
+  stats_.busy_ns += busy_ns;
+  if (busy_ns != 0 && options_.recorder != nullptr) options_.recorder->Busy(busy_ns);
+  DrainDebugLog(control);
+}
+
+EpochView EpochSession::ViewOf(const InFlight& batch, SlotRange range,
+                               const std::vector<Slot>& published,
+                               const std::vector<Slot>& returned) const {
+  return {.epoch = batch.epoch,
+          .range = range,
+          .ring_slots = ring_.size(),
+          .published = published,
+          .returned = returned,
+          .control = batch.buffers->control_block()};
+}
+
+absl::Status EpochSession::TakeEpoch(InFlight& batch, const EpochView& view, uint32_t hits,
+                                     HitCollector& collector) {
+  if (hits > batch.hits_read) {
+    KS_ASSIGN_OR_RETURN(const backends::Ticket ticket,
+                        batch.buffers->SubmitHitRead(batch.hits_read, hits));
+    KS_RETURN_IF_ERROR(Await(ticket, Clock::now(), Forever(), nullptr));
+  }
+  return Integrity(collector.Take(view, batch.buffers->hits(hits)));
+}
+
+absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
+  BatchResult result;
+  result.id = batch.id;
+  HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths);
+  if (batch.range.count != 0) {
+    CountEpoch(batch);
+    const std::vector<Slot> returned = batch.buffers->ReturnedSlots(ring_, batch.range);
+    const EpochView view = ViewOf(batch, batch.range, batch.slots, returned);
+    const auto counts = ReadCounts(view);
+    if (!counts.ok()) return Integrity(counts.status());
+    // The next epoch reads back about what this one found, and a part more.
+    const uint64_t wanted = counts->hits + counts->hits / 4;
+    hits_expected_ = static_cast<uint32_t>(std::clamp<uint64_t>(
+        std::max<uint64_t>(wanted, hits_expected_ / 2), kMinHitsExpected, layout_.max_hits));
+    if (counts->saturated || counts->hits > batch.buffers->hit_capacity()) {
+      KS_RETURN_IF_ERROR(Replay(batch, returned, *counts, collector));
+    } else {
+      KS_RETURN_IF_ERROR(TakeEpoch(batch, view, static_cast<uint32_t>(counts->hits), collector));
+    }
+  }
+  result.hits = collector.Results();
+  result.device_ns = batch.device_ns;
+  result.replays = batch.replays;
+  return result;
+}
+
+// ---- overflow ----
+
+absl::Status EpochSession::Replay(InFlight& batch, const std::vector<Slot>& returned,
+                                  EpochCounts counts, HitCollector& collector) {
+  const uint64_t wanted = counts.saturated ? layout_.max_hits : counts.hits;
+  const auto room = static_cast<uint32_t>(std::min<uint64_t>(wanted, layout_.max_hits));
+  const absl::Status grown = batch.buffers->GrowHits(room);
+  if (!grown.ok() && batch.buffers->hit_capacity() < kMaxLiterals) return grown;
+  std::deque<ReplayRange> todo;
+  for (size_t i = 0; i < returned.size(); ++i) {
+    todo.push_back({batch.packing.units[i], returned[i].hits, !counts.saturated});
+  }
+  while (!todo.empty()) {
+    KS_RETURN_IF_ERROR(ReplayGroup(batch, NextGroup(todo, batch), todo, collector));
+  }
+  return absl::OkStatus();
+}
+
+// As many ranges as the held slots and the hit queue surely take; at least one, halved as long as
+// it is known to have too many hits.
+std::vector<EpochSession::ReplayRange> EpochSession::NextGroup(std::deque<ReplayRange>& todo,
+                                                               const InFlight& batch) const {
+  const uint64_t capacity = batch.buffers->hit_capacity();
+  std::vector<ReplayRange> group;
+  uint64_t hits = 0;
+  while (!todo.empty() && group.size() < batch.range.count) {
+    ReplayRange next = todo.front();
+    if (next.known && next.hits > capacity && next.unit.end - next.unit.begin > 1) {
+      const uint32_t middle = next.unit.begin + (next.unit.end - next.unit.begin) / 2;
+      todo.front().unit.begin = middle;
+      todo.front().known = false;
+      todo.push_front({{next.unit.begin, middle, next.unit.tenant}, 0, false});
+      continue;
+    }
+    if (!group.empty() && (!next.known || hits + next.hits > capacity)) break;
+    group.push_back(next);
+    todo.pop_front();
+    if (!next.known) break;
+    hits += next.hits;
+  }
+  return group;
+}
+
+absl::Status EpochSession::RunReplay(InFlight& batch, SlotRange range) {
+  ++batch.replays;
+  if (options_.recorder != nullptr) options_.recorder->OverflowReplayed();
+  batch.hits_read = batch.buffers->hit_capacity() < kMinHitsExpected ? batch.buffers->hit_capacity()
+                                                                     : kMinHitsExpected;
+  KS_ASSIGN_OR_RETURN(const backends::Ticket ticket,
+                      batch.buffers->SubmitEpoch(*program_, {tables_.get(), 0, tables_->size()},
+                                                 PlanFor(batch, range, false)));
+  KS_RETURN_IF_ERROR(Await(ticket, Clock::now(), Forever(), &batch.device_ns));
+  CountEpoch(batch);
+  return absl::OkStatus();
+}
+
+absl::Status EpochSession::ReplayGroup(InFlight& batch, const std::vector<ReplayRange>& group,
+                                       std::deque<ReplayRange>& todo, HitCollector& collector) {
+  std::vector<Unit> units;
+  for (const ReplayRange& range : group) units.push_back(range.unit);
+  batch.epoch = NextEpoch();
+  const std::vector<Slot> slots = SlotsFor(batch.table, units, batch.packing.text_end);
+  KS_ASSIGN_OR_RETURN(const SlotRange range, ring_.Republish(batch.range, slots));
+  KS_RETURN_IF_ERROR(RunReplay(batch, range));
+  const std::vector<Slot> returned = batch.buffers->ReturnedSlots(ring_, range);
+  const EpochView view = ViewOf(batch, range, slots, returned);
+  const auto counts = ReadCounts(view);
+  if (!counts.ok()) return Integrity(counts.status());
+  if (!counts->saturated && counts->hits <= batch.buffers->hit_capacity()) {
+    return TakeEpoch(batch, view, static_cast<uint32_t>(counts->hits), collector);
+  }
+  // Only a range whose count was not known can be too large; now it is known, or known to be huge.
+  if (group.size() != 1 || units[0].end - units[0].begin <= 1) {
+    return Integrity(absl::InternalError(
+        Cat("integrity: a replay of ", group.size(), " ranges found ", counts->hits,
+            " hits where the queue holds ", batch.buffers->hit_capacity())));
+  }
+  todo.push_front({units[0], uint64_t{batch.buffers->hit_capacity()} + 1, true});
+  return absl::OkStatus();
+}
+
+}  // namespace keysieve::megakernel

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+#include "megakernel/session/epoch_session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "evidence/base/status.h"
+#include "megakernel/images/images.h"
+
+namespace keysieve::megakernel {
+
+using backends::Clock;
+using backends::MemoryKind;
+using evidence::Traffic;
+
+namespace {
+
+constexpr uint64_t kTableStagingBytes = 1 << 20;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(backends::Device& device,
+                                                       const SessionOptions& options) {
+  KS_ASSIGN_OR_RETURN(const Layout layout,
+                      LayOut(options.geometry, device.limits(), device.identity().backend));
+  auto session = std::make_unique<EpochSession>(device, options, layout);
+  KS_RETURN_IF_ERROR(session->Start());
+  return session;
+}
+
+EpochSession::EpochSession(backends::Device& device, const SessionOptions& options,
+                           const Layout& layout)
+    : device_(device),
+      options_(options),
+      layout_(layout),
+      arena_(layout.table_words),
+      ring_(options.geometry.slots) {}
+
+EpochSession::~EpochSession() { (void)Shutdown(Clock::now() + options_.watchdog); }
+
+absl::Status EpochSession::Start() {
+  const Geometry& geometry = options_.geometry;
+  KS_ASSIGN_OR_RETURN(const backends::Image image,
+                      ScanImage(device_.identity().backend, geometry.workgroup));
+  KS_ASSIGN_OR_RETURN(program_, device_.Load(image));
+  KS_ASSIGN_OR_RETURN(tables_, device_.Allocate(MemoryKind::kTable, geometry.table_bytes));
+  KS_ASSIGN_OR_RETURN(table_staging_, device_.Allocate(MemoryKind::kPinned, kTableStagingBytes));
+  for (uint32_t i = 0; i < geometry.batches; ++i) {
+    KS_ASSIGN_OR_RETURN(auto buffers, BatchBuffers::Create(device_, geometry, layout_));
+    idle_.push_back(buffers.get());
+    buffers_.push_back(std::move(buffers));
+  }
+  return ClearAll();
+}
+
+absl::Status EpochSession::ClearAll() {
+  for (const auto& buffers : buffers_) {
+    KS_ASSIGN_OR_RETURN(const backends::Ticket ticket, buffers->SubmitClear());
+    KS_RETURN_IF_ERROR(Await(ticket, Clock::now(), Forever(), nullptr));
+  }
+  return absl::OkStatus();
+}
+
+uint64_t EpochSession::resident_bytes() const {
+  if (tables_ == nullptr) return 0;
+  uint64_t total = tables_->size() + table_staging_->size();
+  for (const auto& buffers : buffers_) total += buffers->resident_bytes();
+  return total;
+}
+
+// ---- tables ----
+
+absl::StatusOr<TableHandle> EpochSession::LoadTable(const Table& table) {
+  if (ended()) return ended_;
+  KS_ASSIGN_OR_RETURN(const Table checked, ValidateTable(table.words));
+  // The arena is one buffer, and submissions in flight must not share one that is written.
+  KS_RETURN_IF_ERROR(SettleAll(Forever()));
+  KS_ASSIGN_OR_RETURN(const TableHandle handle, arena_.Claim(checked));
+  const absl::Status uploaded = UploadTable(arena_.resident(handle.id).at, checked.words);
+  if (!uploaded.ok()) {
+    (void)arena_.Evict(handle);
+    return uploaded;
+  }
+  return handle;
+}
+
+absl::Status EpochSession::UploadTable(uint32_t at, std::span<const uint32_t> words) {
+  const auto bytes = std::as_bytes(words);
+  for (uint64_t done = 0; done < bytes.size();) {
+    const uint64_t size = std::min<uint64_t>(bytes.size() - done, table_staging_->size());
+    std::memcpy(table_staging_->host(), bytes.data() + done, size);
+    const backends::Copy copy{.from = {table_staging_.get(), 0, size},
+                              .to = {tables_.get(), uint64_t{at} * 4 + done, size},
+                              .traffic = Traffic::kTable};
+    KS_ASSIGN_OR_RETURN(const backends::Ticket ticket,
+                        device_.Submit({.uploads = std::span(&copy, 1)}));
+    KS_RETURN_IF_ERROR(Await(ticket, Clock::now(), Forever(), nullptr));
+    done += size;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EpochSession::EvictTable(TableHandle handle) {
+  if (ended()) return ended_;
+  return arena_.Evict(handle);
+}
+
+// ---- publishing and dispatching ----
+
+std::vector<Slot> EpochSession::SlotsFor(TableHandle table, std::span<const Unit> units,
+                                         uint32_t readable) {
+  std::vector<Slot> slots;
+  slots.reserve(units.size());
+  for (const Unit& unit : units) {
+    Slot slot;
+    slot.status = KS_STATE_PUBLISHED;
+    slot.opcode = KS_OP_SCAN;
+    slot.tenant = unit.tenant;
+    slot.epoch = epoch_;
+    slot.table = table.id;
+    slot.generation = table.generation;
+    slot.begin = unit.begin;
+    slot.end = unit.end;
+    slot.readable = readable;
+    slots.push_back(slot);
+  }
+  return slots;
+}
+
+uint32_t EpochSession::NextEpoch() {
+  if (++epoch_ == 0) epoch_ = 1;
+  return epoch_;
+}
+
+absl::StatusOr<BatchId> EpochSession::Submit(const Batch& batch) {
+  if (ended()) return ended_;
+  KS_RETURN_IF_ERROR(arena_.Find(batch.table).status());
+  KS_ASSIGN_OR_RETURN(Packing packing, Pack(batch.pieces, options_.geometry, layout_));
+  if (idle_.empty()) {
+    return absl::ResourceExhaustedError(
+        Cat("all ", buffers_.size(), " batches are in flight; take a result first"));
+  }
+  auto flight = std::make_unique<InFlight>();
+  flight->epoch = NextEpoch();
+  flight->slots = SlotsFor(batch.table, packing.units, packing.text_end);
+  KS_ASSIGN_OR_RETURN(flight->range, ring_.Publish(flight->slots));
+  flight->id = next_id_++;
+  flight->table = batch.table;
+  flight->packing = std::move(packing);
+  flight->buffers = idle_.back();
+  idle_.pop_back();
+  flight->buffers->StageText(batch.pieces, flight->packing);
+  arena_.Hold(batch.table);
+  if (batch.attempt > 0 && options_.recorder != nullptr) options_.recorder->Retried(batch.attempt);
+  order_.push_back(std::move(flight));
+  return order_.back()->id;
+}
+
+EpochPlan EpochSession::PlanFor(const InFlight& batch, SlotRange range, bool fresh_text) const {
+  EpochPlan plan;
+  plan.epoch = batch.epoch;
+  plan.range = range;
+  plan.ring = &ring_;
+  plan.directory = arena_.Directory();
+  plan.packing = &batch.packing;
+  plan.fresh_text = fresh_text;
+  plan.hits_to_read = batch.hits_read;
+  const uint32_t most = std::max(device_.limits().max_workgroups, 1u);
+  plan.workgroups = std::min(range.count, most);
+  return plan;
+}
+
+void EpochSession::Dispatch(InFlight& batch) {
+  batch.dispatched = Clock::now();
+  batch.stage = Stage::kSettled;
+  if (batch.range.count == 0) return;  // no text: the result is known
+  batch.hits_read = std::min(hits_expected_, batch.buffers->hit_capacity());
+  const auto ticket = batch.buffers->SubmitEpoch(*program_, {tables_.get(), 0, tables_->size()},
+                                                 PlanFor(batch, batch.range, true));
+  if (!ticket.ok()) {
+    batch.outcome = ticket.status();
+    return;
+  }
+  batch.ticket = *ticket;
+  batch.stage = Stage::kDispatched;
+}
+
+absl::Status EpochSession::Flush() {
+  if (ended()) return ended_;
+  for (const auto& batch : order_) {
+    if (batch->stage != Stage::kPublished) continue;
+    Dispatch(*batch);
+    if (absl::IsDataLoss(batch->outcome)) return End(batch->outcome);
+  }
+  return absl::OkStatus();
+}
+
+// ---- waiting ----
+
+// Waits until `deadline` or until the watchdog, which counts from when the device came to this
+// work. Ends the session when the watchdog expires or the device is lost.
+absl::Status EpochSession::Await(backends::Ticket ticket, Clock::time_point started,
+                                 Clock::time_point deadline, uint64_t* kernel_ns) {
+  const Clock::time_point watchdog = std::max(started, last_completion_) + options_.watchdog;
+  const auto times = device_.Wait(ticket, std::min(deadline, watchdog));
+  if (times.ok()) {
+    last_completion_ = Clock::now();
+    if (kernel_ns != nullptr) *kernel_ns += times->kernel_ns.value_or(0);
+    return absl::OkStatus();
+  }
+  if (absl::IsDeadlineExceeded(times.status()) && watchdog <= deadline) {
+    return End(absl::DeadlineExceededError(Cat(
+        "the device has not completed an epoch within the watchdog's ", options_.watchdog.count(),
+        " ms: ", Message(times.status()), "; it is abandoned, restart to use it again")));
+  }
+  if (absl::IsDataLoss(times.status())) return End(times.status());
+  return times.status();
+}
+
+absl::Status EpochSession::Settle(InFlight& batch, Clock::time_point deadline) {
+  if (batch.stage == Stage::kPublished) Dispatch(batch);
+  if (batch.stage == Stage::kSettled) {
+    return absl::IsDataLoss(batch.outcome) ? End(batch.outcome) : absl::OkStatus();
+  }
+  const absl::Status waited = Await(batch.ticket, batch.dispatched, deadline, &batch.device_ns);
+  if (ended()) return ended_;  // `batch` is gone
+  if (absl::IsDeadlineExceeded(waited)) return waited;
+  if (waited.ok()) batch.buffers->ConfirmText();
+  batch.outcome = waited;
+  batch.stage = Stage::kSettled;
+  return absl::OkStatus();
+}
+
+absl::Status EpochSession::SettleAll(Clock::time_point deadline) {
+  for (size_t i = 0; i < order_.size(); ++i) {
+    if (order_[i]->stage != Stage::kDispatched) continue;
+    KS_RETURN_IF_ERROR(Settle(*order_[i], deadline));
+  }
+  return absl::OkStatus();
+}
+
+// Gives the oldest batch's slots, buffers and table back.
+void EpochSession::Drop(bool residual) {
+  InFlight& batch = *order_.front();
+  (void)ring_.Release(batch.range);
+  idle_.push_back(batch.buffers);
+  arena_.Leave(batch.table);
+  if (residual && options_.recorder != nullptr) options_.recorder->ResidualBatch();
+  order_.pop_front();
+}
+
+absl::Status EpochSession::End(absl::Status why) {
+  device_.Abandon();
+  ended_ = std::move(why);
+  while (!order_.empty()) Drop(true);
+  return ended_;
+}
+
+absl::StatusOr<BatchResult> EpochSession::Next(Clock::time_point deadline) {
+  if (ended()) return ended_;
+  if (order_.empty()) return absl::NotFoundError("no batch is in flight");
+  KS_RETURN_IF_ERROR(Flush());
+  InFlight& batch = *order_.front();
+  KS_RETURN_IF_ERROR(Settle(batch, deadline));
+  if (!batch.outcome.ok()) {
+    const absl::Status outcome = batch.outcome;
+    Drop(true);
+    return outcome;
+  }
+  absl::StatusOr<BatchResult> result = Collect(batch);
+  if (ended()) return ended_;
+  Drop(!result.ok());
+  return result;
+}
+
+absl::Status EpochSession::Shutdown(Clock::time_point deadline) {
+  if (shut_) return absl::OkStatus();
+  shut_ = true;
+  absl::Status drained = ended_;
+  if (!ended()) {
+    drained = SettleAll(deadline);
+    if (absl::IsDeadlineExceeded(drained) && !ended()) drained = End(drained);
+  }
+  while (!order_.empty()) Drop(false);
+  for (const auto& buffers : buffers_) {
+    if (ended()) {
+      buffers->ClearHostText();
+      continue;
+    }
+    const auto ticket = buffers->SubmitTextClear();
+    if (ticket.ok()) (void)Await(*ticket, Clock::now(), Forever(), nullptr);
+  }
+  if (!ended()) ended_ = absl::FailedPreconditionError("the session was shut down");
+  idle_.clear();
+  buffers_.clear();
+  table_staging_.reset();
+  tables_.reset();
+  program_.reset();
+  return drained;
+}
+
+}  // namespace keysieve::megakernel

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// The session under the epoch policy: each batch is one dispatch that drains its own slots and
+// returns. epoch_session.cc publishes, dispatches and settles; collect.cc reads results and replays
+// what overflowed.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "megakernel/session.h"
+#include "megakernel/session/batch_buffers.h"
+#include "megakernel/session/hits.h"
+#include "megakernel/session/packer.h"
+#include "megakernel/session/ring.h"
+#include "megakernel/session/table_arena.h"
+
+namespace keysieve::megakernel {
+
+class EpochSession final : public Session {
+ public:
+  EpochSession(backends::Device& device, const SessionOptions& options, const Layout& layout);
+  ~EpochSession() override;
+
+  // Allocates and clears everything. Called once, before anything else.
+  absl::Status Start();
+
+  absl::StatusOr<TableHandle> LoadTable(const Table& table) override;
+  absl::Status EvictTable(TableHandle handle) override;
+  absl::StatusOr<BatchId> Submit(const Batch& batch) override;
+  absl::Status Flush() override;
+  absl::StatusOr<BatchResult> Next(backends::Clock::time_point deadline) override;
+  bool ended() const override { return !ended_.ok(); }
+  uint32_t batches_in_flight() const override { return static_cast<uint32_t>(order_.size()); }
+  uint32_t max_pieces() const override { return layout_.max_pieces; }
+  const Geometry& geometry() const override { return options_.geometry; }
+  uint64_t resident_bytes() const override;
+  const SessionStats& stats() const override { return stats_; }
+  std::vector<std::string> TakeDebugLog() override { return std::exchange(debug_log_, {}); }
+  absl::Status Shutdown(backends::Clock::time_point deadline) override;
+
+ private:
+  enum class Stage { kPublished, kDispatched, kSettled };
+
+  struct InFlight {
+    BatchId id = 0;
+    TableHandle table;
+    Packing packing;
+    SlotRange range;          // held in the ring
+    std::vector<Slot> slots;  // as published, in claim order
+    BatchBuffers* buffers = nullptr;
+    Stage stage = Stage::kPublished;
+    uint32_t epoch = 0;
+    uint32_t hits_read = 0;  // records that come back with the epoch
+    backends::Ticket ticket = 0;
+    backends::Clock::time_point dispatched;
+    absl::Status outcome;  // once settled
+    uint64_t device_ns = 0;
+    uint32_t replays = 0;
+  };
+
+  // A range to scan again, with its exact hit count if that is known.
+  struct ReplayRange {
+    Unit unit;
+    uint64_t hits = 0;
+    bool known = false;
+  };
+
+  // epoch_session.cc
+  absl::Status ClearAll();
+  absl::Status UploadTable(uint32_t at, std::span<const uint32_t> words);
+  std::vector<Slot> SlotsFor(TableHandle table, std::span<const Unit> units, uint32_t readable);
+  uint32_t NextEpoch();
+  void Dispatch(InFlight& batch);
+  EpochPlan PlanFor(const InFlight& batch, SlotRange range, bool fresh_text) const;
+  absl::Status Await(backends::Ticket ticket, backends::Clock::time_point started,
+                     backends::Clock::time_point deadline, uint64_t* kernel_ns);
+  absl::Status Settle(InFlight& batch, backends::Clock::time_point deadline);
+  absl::Status SettleAll(backends::Clock::time_point deadline);
+  void Drop(bool residual);
+  absl::Status End(absl::Status why);
+  backends::Clock::time_point Forever() const { return backends::Clock::time_point::max(); }
+
+  // collect.cc
+  absl::StatusOr<BatchResult> Collect(InFlight& batch);
+  absl::Status TakeEpoch(InFlight& batch, const EpochView& view, uint32_t hits,
+                         HitCollector& collector);
+  EpochView ViewOf(const InFlight& batch, SlotRange range, const std::vector<Slot>& published,
+                   const std::vector<Slot>& returned) const;
+  absl::Status Replay(InFlight& batch, const std::vector<Slot>& returned, EpochCounts counts,
+                      HitCollector& collector);
+  std::vector<ReplayRange> NextGroup(std::deque<ReplayRange>& todo, const InFlight& batch) const;
+  absl::Status ReplayGroup(InFlight& batch, const std::vector<ReplayRange>& group,
+                           std::deque<ReplayRange>& todo, HitCollector& collector);
+  absl::Status RunReplay(InFlight& batch, SlotRange range);
+  void CountEpoch(const InFlight& batch);
+  void DrainDebugLog(std::span<const uint32_t> control);
+  absl::Status Integrity(absl::Status status);
+
+  backends::Device& device_;
+  const SessionOptions options_;
+  const Layout layout_;
+  absl::Status ended_;
+  bool shut_ = false;
+  std::unique_ptr<backends::Program> program_;
+  std::unique_ptr<backends::Buffer> tables_;         // the arena
+  std::unique_ptr<backends::Buffer> table_staging_;  // pinned
+  TableArena arena_;
+  Ring ring_;
+  std::vector<std::unique_ptr<BatchBuffers>> buffers_;
+  std::vector<BatchBuffers*> idle_;
+  std::deque<std::unique_ptr<InFlight>> order_;  // oldest first
+  backends::Clock::time_point last_completion_;
+  BatchId next_id_ = 1;
+  uint32_t epoch_ = 0;
+  uint32_t hits_expected_ = 4096;  // records read back with an epoch
+  SessionStats stats_;
+  std::vector<std::string> debug_log_;
+};
+
+}  // namespace keysieve::megakernel

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Reads what the device wrote for one epoch and believes none of it: control words, slots and hit
+// records are held to the layout, to what was published and to one another before a hit is taken.
+//
+//   HitCollector hits(packing, lengths);
+//   EpochCounts counts = *ReadCounts(epoch);
+//   hits.Take(epoch, records);        // INTERNAL: an integrity violation
+//   auto per_piece = hits.Results();
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "megakernel/abi.h"
+#include "megakernel/literal.h"
+#include "megakernel/session/packer.h"
+#include "megakernel/session/ring.h"
+
+namespace keysieve::megakernel {
+
+// One epoch as the host knows it and as the device left it. Borrows all of it.
+struct EpochView {
+  uint32_t epoch = 0;
+  SlotRange range;  // of the ring
+  uint32_t ring_slots = 0;
+  std::span<const Slot> published;    // the epoch's slots in claim order
+  std::span<const Slot> returned;     // the same slots as read back
+  std::span<const uint32_t> control;  // the control block as read back, from word 0
+};
+
+struct EpochCounts {
+  uint64_t hits = 0;       // exact, unless saturated
+  bool saturated = false;  // too many to count: at least kHitsCeiling
+};
+inline constexpr uint32_t kHitsCeiling = 0x80000000u;
+
+// Checks everything but the hit records. INTERNAL names the word that is wrong.
+absl::StatusOr<EpochCounts> ReadCounts(const EpochView& view);
+
+// Collects the hits of a batch over one epoch or, after an overflow, several.
+class HitCollector {
+ public:
+  // `lengths`: of each literal. Both are borrowed until Results().
+  HitCollector(const Packing& packing, std::span<const uint8_t> lengths)
+      : packing_(packing), lengths_(lengths) {}
+
+  // Takes all records of an epoch whose counts were read and fitted the queue. INTERNAL names the
+  // record that is out of bounds, or the slot whose count does not match.
+  absl::Status Take(const EpochView& view, std::span<const HitRecord> records);
+
+  // One entry a piece, each sorted by (start, end, pattern).
+  std::vector<std::vector<LiteralHit>> Results();
+
+ private:
+  absl::Status TakeOne(const EpochView& view, const HitRecord& record, size_t index);
+  const Blob* BlobOf(uint32_t position) const;
+
+  const Packing& packing_;
+  std::span<const uint8_t> lengths_;
+  std::vector<uint32_t> seen_;  // records by slot of the epoch
+  std::vector<uint64_t> keys_;  // position, length, literal: 32, 8 and 20 bits
+};
+
+}  // namespace keysieve::megakernel
