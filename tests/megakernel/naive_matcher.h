@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The plainest matcher there is, an oracle that shares no code with the tables or the program:
+// every literal tried at every position, byte by byte.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "megakernel/literal.h"
+
+namespace keysieve::test {
+
+inline bool NaiveSameByte(uint8_t text, uint8_t literal, bool ignore_case) {
+  if (text == literal) return true;
+  if (!ignore_case) return false;
+  const auto lower = [](uint8_t c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; };
+  return lower(text) == lower(literal);
+}
+
+// Hits whose start lies in [owned_begin, owned_end), sorted by (start, end, pattern).
+inline std::vector<megakernel::LiteralHit> NaiveMatches(
+    std::span<const megakernel::Literal> literals, std::span<const uint8_t> text,
+    size_t owned_begin, size_t owned_end) {
+  std::vector<megakernel::LiteralHit> hits;
+  for (size_t start = owned_begin; start < owned_end; ++start) {
+    for (uint32_t pattern = 0; pattern < literals.size(); ++pattern) {
+      const std::string& bytes = literals[pattern].bytes;
+      size_t i = 0;
+      while (i < bytes.size() && start + i < text.size() &&
+             NaiveSameByte(text[start + i], static_cast<uint8_t>(bytes[i]),
+                           literals[pattern].ignore_case)) {
+        ++i;
+      }
+      if (i == bytes.size()) hits.push_back({start, start + i, pattern});
+    }
+  }
+  std::sort(hits.begin(), hits.end());
+  return hits;
+}
+
+inline std::vector<megakernel::LiteralHit> NaiveMatches(
+    std::span<const megakernel::Literal> literals, std::span<const uint8_t> text) {
+  return NaiveMatches(literals, text, 0, text.size());
+}
+
+inline std::span<const uint8_t> Bytes(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace keysieve::test
