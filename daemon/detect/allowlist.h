@@ -40,6 +40,7 @@ class Allowlist {
 
   RegexTarget target() const { return target_; }
   bool has_regexes() const { return !regexes_.empty(); }
+  int64_t instructions() const { return paths_.instructions() + regexes_.instructions(); }
 
   // Is the whole blob allowed, whatever it holds?
   bool AllowsBlob(std::string_view path, std::string_view commit) const;

@@ -69,6 +69,13 @@ absl::StatusOr<CompiledRule> CompileRule(const RuleSpec& spec, std::vector<std::
   return rule;
 }
 
+int64_t InstructionsOf(const CompiledRule& rule) {
+  int64_t sum = rule.regex != nullptr ? rule.regex->instructions() : 0;
+  sum += rule.path != nullptr ? rule.path->instructions() : 0;
+  for (const Allowlist& list : rule.allowlists) sum += list.instructions();
+  return sum;
+}
+
 void LinkRequired(const RuleFile& set, std::vector<CompiledRule>* rules) {
   std::unordered_map<std::string, uint32_t> index;
   for (uint32_t i = 0; i < set.rules.size(); ++i) index.emplace(set.rules[i].id.value, i);
@@ -97,8 +104,16 @@ absl::StatusOr<CompiledRules> CompileRules(const RuleFile& set, const Fingerprin
                                            std::vector<std::string>* warnings) {
   std::vector<CompiledRule> rules;
   rules.reserve(set.rules.size());
+  int64_t instructions = 0;
   for (const RuleSpec& spec : set.rules) {
     KS_ASSIGN_OR_RETURN(CompiledRule rule, CompileRule(spec, warnings));
+    instructions += InstructionsOf(rule);
+    if (instructions > kMaxSetInstructions) {
+      return RuleError(
+          spec.where, Subject(spec), "regex",
+          Cat("with it the set's regexes come to ", instructions, " instructions, more than ",
+              kMaxSetInstructions, "; use smaller repeat counts or fewer rules"));
+    }
     rules.push_back(std::move(rule));
   }
   LinkRequired(set, &rules);

@@ -12,6 +12,8 @@
 namespace keysieve::detect {
 namespace {
 
+constexpr size_t kMaxErrorBytes = 200;  // of RE2's message, which may repeat the pattern
+
 // Walks a pattern once. Anything malformed is left for RE2 to complain about.
 class PatternScan {
  public:
@@ -122,7 +124,7 @@ absl::StatusOr<Regex> Regex::Compile(const std::string& pattern) {
   if (!regex.re_->ok()) {
     const bool large = regex.re_->error_code() == re2::RE2::ErrorPatternTooLarge;
     return absl::InvalidArgumentError(
-        Cat("does not compile: ", regex.re_->error(),
+        Cat("does not compile: ", regex.re_->error().substr(0, kMaxErrorBytes),
             large ? Cat(" (over ", kMaxRegexMemory >> 20, " MiB); use smaller repeat counts")
                   : "; write it in RE2's syntax"));
   }
@@ -159,6 +161,12 @@ absl::StatusOr<RegexList> RegexList::Compile(const std::vector<Text>& patterns,
     list.all_.push_back(std::move(one));
   }
   return list;
+}
+
+int64_t RegexList::instructions() const {
+  int64_t sum = 0;
+  for (const Regex& regex : all_) sum += regex.instructions();
+  return sum;
 }
 
 bool RegexList::AnyMatches(std::string_view text) const {

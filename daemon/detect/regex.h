@@ -19,8 +19,9 @@
 namespace keysieve::detect {
 
 inline constexpr size_t kMaxRegexBytes = 64u << 10;
-inline constexpr int kMaxRegexNesting = 250;          // groups within groups
-inline constexpr int64_t kMaxRegexMemory = 16 << 20;  // program and automata of one regex
+inline constexpr int kMaxRegexNesting = 250;               // groups within groups
+inline constexpr int64_t kMaxRegexMemory = 16 << 20;       // program and automata of one regex
+inline constexpr int64_t kMaxSetInstructions = 2'000'000;  // of all programs of a rule set
 
 // Immutable; every method is thread-safe.
 class Regex {
@@ -34,6 +35,7 @@ class Regex {
   bool utf8() const { return utf8_; }
   int groups() const { return re_->NumberOfCapturingGroups(); }
   const std::string& pattern() const { return re_->pattern(); }
+  int64_t instructions() const { return re_->ProgramSize(); }  // what compiling it costs
   const re2::RE2& re2() const { return *re_; }
 
   // Does it match anywhere in `text`?
@@ -52,6 +54,7 @@ class RegexList {
                                            const std::string& subject, const std::string& field);
 
   bool empty() const { return all_.empty(); }
+  int64_t instructions() const;
   bool AnyMatches(std::string_view text) const;
 
  private:

@@ -3,7 +3,6 @@
 #include "daemon/scheduler/admission.h"
 
 #include <algorithm>
-#include <memory>
 
 #include "evidence/base/status.h"
 
@@ -12,7 +11,7 @@ namespace keysieve::scheduler {
 Reservation& Reservation::operator=(Reservation&& other) noexcept {
   if (this != &other) {
     Reservation old(std::move(*this));
-    admission_ = std::exchange(other.admission_, nullptr);
+    admission_ = std::move(other.admission_);
     bytes_ = std::exchange(other.bytes_, 0);
   }
   return *this;
@@ -40,7 +39,7 @@ absl::StatusOr<Admission::Answer> Admission::Reserve(uint64_t bytes, Granted lat
   Answer answer;
   if (waiters_.empty() && in_use_ + bytes <= limit_) {
     in_use_ += bytes;
-    answer.now = Reservation(this, bytes);
+    answer.now = Reservation(shared_from_this(), bytes);
     return answer;
   }
   answer.ticket = next_ticket_++;
@@ -95,7 +94,7 @@ void Admission::GrantWaiters(std::deque<Waiter>& ready) {
 void Admission::Deliver(std::deque<Waiter> ready) {
   for (Waiter& waiter : ready) {
     // Shared, for std::function copies what it captures.
-    auto grant = std::make_shared<Reservation>(Reservation(this, waiter.bytes));
+    auto grant = std::make_shared<Reservation>(Reservation(shared_from_this(), waiter.bytes));
     executor_([granted = std::move(waiter.granted), grant] { granted(std::move(*grant)); });
   }
 }

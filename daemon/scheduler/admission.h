@@ -7,12 +7,13 @@
 //   auto answer = admission.Reserve(size, [](Reservation r) { ... });   // later, by the executor
 //   if (answer->now.held()) ...                                         // at once
 //
-// Thread-safe. Outlives its reservations.
+// Thread-safe; always in a shared_ptr, which its reservations share.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -27,8 +28,7 @@ class Reservation {
  public:
   Reservation() = default;
   Reservation(Reservation&& other) noexcept
-      : admission_(std::exchange(other.admission_, nullptr)),
-        bytes_(std::exchange(other.bytes_, 0)) {}
+      : admission_(std::move(other.admission_)), bytes_(std::exchange(other.bytes_, 0)) {}
   Reservation& operator=(Reservation&& other) noexcept;
   ~Reservation();
 
@@ -39,13 +39,14 @@ class Reservation {
 
  private:
   friend class Admission;
-  Reservation(Admission* admission, uint64_t bytes) : admission_(admission), bytes_(bytes) {}
+  Reservation(std::shared_ptr<Admission> admission, uint64_t bytes)
+      : admission_(std::move(admission)), bytes_(bytes) {}
 
-  Admission* admission_ = nullptr;
+  std::shared_ptr<Admission> admission_;
   uint64_t bytes_ = 0;
 };
 
-class Admission {
+class Admission : public std::enable_shared_from_this<Admission> {
  public:
   // Runs a task soon, on another stack: grants never run inside the release that made room.
   using Executor = std::function<void(std::function<void()>)>;

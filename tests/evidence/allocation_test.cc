@@ -12,23 +12,25 @@
 namespace {
 std::atomic<uint64_t> g_allocations{0};
 
-void* Counted(std::size_t size, std::size_t alignment) {
+// Not inlined, or g++ takes the pairs for mismatched.
+[[gnu::noinline]] void* Counted(std::size_t size, std::size_t alignment) {
   g_allocations.fetch_add(1);
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
+[[gnu::noinline]] void Free(void* memory) { std::free(memory); }
 }  // namespace
 
 void* operator new(std::size_t size) { return Counted(size, alignof(std::max_align_t)); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return Counted(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { Free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { Free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { Free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { Free(memory); }
 
 namespace keysieve::evidence {
 namespace {

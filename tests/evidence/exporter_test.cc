@@ -3,18 +3,15 @@
 #include "evidence/exporter.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "evidence/recorder.h"
 #include "evidence/recorder_source.h"
 #include "evidence/standard_sources.h"
+#include "tests/evidence/promtool.h"
 
 namespace keysieve::evidence {
 namespace {
@@ -49,24 +46,6 @@ std::string Rejected(const std::string& reason, int n) {
   return "keysieve_metrics_rejected_total{reason=\"" + reason + "\"} " + std::to_string(n);
 }
 
-// Output of `promtool check metrics` on `text`, and whether it succeeded.
-std::pair<bool, std::string> Promtool(const std::string& text) {
-  const std::string base =
-      (std::filesystem::temp_directory_path() / ("ks_metrics_" + std::to_string(getpid())))
-          .string();
-  std::ofstream(base + ".in") << text;
-  const int rc =
-      std::system(("promtool check metrics < " + base + ".in > " + base + ".out 2>&1").c_str());
-  std::ifstream file(base + ".out");
-  const std::string output((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
-  std::filesystem::remove(base + ".in");
-  std::filesystem::remove(base + ".out");
-  return {rc == 0, output};
-}
-
-bool HavePromtool() { return std::system("promtool --version > /dev/null 2>&1") == 0; }
-
 void Use(DeviceLedger& ledger) {
   DispatchRecord record;
   record.launched = true;
@@ -96,15 +75,15 @@ std::string RenderAll() {
 }
 
 TEST(Exporter, PromtoolHasNothingToSayOfTheWholeText) {
-  if (!HavePromtool()) GTEST_SKIP() << "promtool is not installed (package prometheus)";
-  const auto [ok, output] = Promtool(RenderAll());
+  if (!HavePromtool()) GTEST_SKIP() << kNoPromtool;
+  const auto [ok, output] = RunPromtool("check metrics", RenderAll());
   EXPECT_TRUE(ok) << output;
   EXPECT_EQ(output, "");
 }
 
 TEST(Exporter, PromtoolWouldHaveSaidSomething) {
-  if (!HavePromtool()) GTEST_SKIP() << "promtool is not installed (package prometheus)";
-  EXPECT_FALSE(Promtool("# TYPE things counter\nthings 1\n").first);
+  if (!HavePromtool()) GTEST_SKIP() << kNoPromtool;
+  EXPECT_FALSE(RunPromtool("check metrics", "# TYPE things counter\nthings 1\n").ok);
 }
 
 TEST(Exporter, WritesLabelsInTheirOrderAndEscaped) {

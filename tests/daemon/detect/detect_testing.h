@@ -3,11 +3,14 @@
 // loading rules from text or failing the test.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -19,22 +22,27 @@
 
 namespace keysieve::detect {
 
-// Every hit of every literal, overlapping ones too, sorted. Tries each literal at each byte, so it
+inline std::string FoldAscii(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+// Every hit of every literal, overlapping ones too, sorted: one plain search after the other, which
 // shares nothing with what it stands in for.
 inline std::vector<megakernel::LiteralHit> NaiveHits(std::span<const megakernel::Literal> literals,
                                                      std::string_view text) {
-  const auto fold = [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; };
+  const std::string folded = FoldAscii(text);
   std::vector<megakernel::LiteralHit> hits;
-  for (size_t at = 0; at < text.size(); ++at) {
-    for (uint32_t p = 0; p < literals.size(); ++p) {
-      const std::string& bytes = literals[p].bytes;
-      size_t i = 0;
-      while (i < bytes.size() && at + i < text.size() &&
-             (text[at + i] == bytes[i] ||
-              (literals[p].ignore_case && fold(text[at + i]) == fold(bytes[i])))) {
-        ++i;
-      }
-      if (i == bytes.size()) hits.push_back({at, at + i, p});
+  for (uint32_t p = 0; p < literals.size(); ++p) {
+    const bool fold = literals[p].ignore_case;
+    const std::string needle = fold ? FoldAscii(literals[p].bytes) : literals[p].bytes;
+    const std::string_view haystack = fold ? std::string_view(folded) : text;
+    for (size_t at = haystack.find(needle); at != std::string_view::npos;
+         at = haystack.find(needle, at + 1)) {
+      hits.push_back({at, at + needle.size(), p});
     }
   }
   std::sort(hits.begin(), hits.end());

@@ -32,7 +32,8 @@ struct Later {
 
 TEST(Admission, GrantsWhatFitsAtOnceAndGivesItBack) {
   Later later;
-  Admission admission(100, later.executor());
+  const auto shared = std::make_shared<Admission>(100, later.executor());
+  Admission& admission = *shared;
   {
     auto answer = admission.Reserve(60, nullptr);
     ASSERT_TRUE(answer.ok());
@@ -48,7 +49,8 @@ TEST(Admission, GrantsWhatFitsAtOnceAndGivesItBack) {
 
 TEST(Admission, RefusesTheImpossibleAtOnce) {
   Later later;
-  Admission admission(100, later.executor());
+  const auto shared = std::make_shared<Admission>(100, later.executor());
+  Admission& admission = *shared;
   const auto answer = admission.Reserve(101, nullptr);
   ASSERT_FALSE(answer.ok());
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kResourceExhausted);
@@ -57,7 +59,8 @@ TEST(Admission, RefusesTheImpossibleAtOnce) {
 
 TEST(Admission, ServesInOrderOfArrivalSoThatALargeOneCannotStarve) {
   Later later;
-  Admission admission(100, later.executor());
+  const auto shared = std::make_shared<Admission>(100, later.executor());
+  Admission& admission = *shared;
   std::vector<int> order;
   std::vector<Reservation> kept;
   auto first = std::optional(*admission.Reserve(80, nullptr));
@@ -83,7 +86,8 @@ TEST(Admission, ServesInOrderOfArrivalSoThatALargeOneCannotStarve) {
 
 TEST(Admission, ACancelledWaiterMakesWayForThoseBehindIt) {
   Later later;
-  Admission admission(100, later.executor());
+  const auto shared = std::make_shared<Admission>(100, later.executor());
+  Admission& admission = *shared;
   auto held = *admission.Reserve(50, nullptr);
   auto large = admission.Reserve(80, [](Reservation) { FAIL(); });
   bool granted = false;
@@ -98,7 +102,8 @@ TEST(Admission, ACancelledWaiterMakesWayForThoseBehindIt) {
 
 TEST(Admission, NeverExceedsItsLimitUnderManyThreads) {
   WorkerPool pool(2);
-  Admission admission(1000, [&](std::function<void()> task) { pool.Post(0, std::move(task)); });
+  const auto shared = std::make_shared<Admission>(1000, [&](std::function<void()> task) { pool.Post(0, std::move(task)); });
+  Admission& admission = *shared;
   std::atomic<int> granted{0};
   std::atomic<bool> over{false};
   std::vector<std::thread> threads;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// What the command line asks for, as plain values. cli.cc makes them, the commands read them.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace keysieve::client {
+
+enum class Color { kAuto, kAlways, kNever };
+
+struct CommonOptions {
+  std::string server;  // empty: the default
+  Color color = Color::kAuto;
+  bool quiet = false;
+  double timeout_s = 0;  // of the whole run; 0: none
+};
+
+// What scan and match have in common.
+struct SourceOptions {
+  std::vector<std::string> paths;  // "-": standard input
+  std::string stdin_name = "-";
+  bool gitignore = false;
+  int connections = 2;
+  int retries = 5;
+  bool no_progress = false;
+  bool verbose = false;
+  std::string output;  // empty: standard output
+};
+
+struct ScanCommand {
+  CommonOptions common;
+  SourceOptions source;
+  enum class Format { kText, kJson, kJsonLines } format = Format::kText;
+  int findings_code = 1;
+  bool show_secrets = false;
+  std::string rule_set;
+  std::string rules_file;
+  std::vector<std::string> baselines;
+  std::vector<std::string> ignore_files;
+  std::string label;
+};
+
+struct MatchCommand {
+  CommonOptions common;
+  SourceOptions source;
+  enum class Format { kText, kJson } format = Format::kText;
+  std::string patterns_file;
+  std::string rule_set;
+  bool ignore_case = false;
+  bool escaped = false;
+  bool tagged = false;
+};
+
+struct StatusCommand {
+  CommonOptions common;
+  bool json = false;
+};
+
+struct PingCommand {
+  CommonOptions common;
+  double wait_s = 0;
+};
+
+// The command line was answered by the parser itself: help, the version, or an error.
+struct ParsedExit {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+using Command = std::variant<ParsedExit, ScanCommand, MatchCommand, StatusCommand, PingCommand>;
+
+}  // namespace keysieve::client
