@@ -36,8 +36,7 @@ const Shape kShapes[] = {
     {"usual", {.slots = 256, .workgroup = 256, .batches = 4, .batch_bytes = 1 << 20}},
 };
 
-class LiteralConformance
-    : public testing::TestWithParam<std::tuple<BackendKind, Shape>> {
+class LiteralConformance : public testing::TestWithParam<std::tuple<BackendKind, Shape>> {
  protected:
   // Skips where the adapter is absent; false where the test cannot go on.
   void Open(bool poison = false, uint32_t hits_per_batch = 1 << 18) {
@@ -54,8 +53,8 @@ class LiteralConformance
   std::unique_ptr<SessionHarness> harness_;
 };
 
-#define KS_OPEN(...)    \
-  Open(__VA_ARGS__);    \
+#define KS_OPEN(...) \
+  Open(__VA_ARGS__); \
   if (IsSkipped() || HasFatalFailure()) return
 
 std::string RandomBytes(std::mt19937& random, size_t length, const std::string& alphabet) {
@@ -144,8 +143,8 @@ TEST_P(LiteralConformance, ThousandsOfLiteralsOnSourceText) {
   std::mt19937 random(7);
   std::vector<Literal> literals;
   for (int i = 0; i < 4000; ++i) {
-    literals.push_back({RandomBytes(random, 4 + random() % 12, "abcdefghijklmnopqrstuvwxyz_"),
-                        i % 2 == 0});
+    literals.push_back(
+        {RandomBytes(random, 4 + random() % 12, "abcdefghijklmnopqrstuvwxyz_"), i % 2 == 0});
   }
   for (const char* word : {"token", "secret", "api_key", "client.", "ret", "const"}) {
     literals.push_back({word, true});
@@ -175,8 +174,8 @@ TEST_P(LiteralConformance, RepeatedText) {
 // A match at every offset round the join of two units, of each length: found, and found once.
 TEST_P(LiteralConformance, UnitJoinsLoseAndDoubleNothing) {
   KS_OPEN();
-  const std::vector<Literal> literals = {{"Q"}, {"QX"}, {"QXZ"}, {"QXZJ"}, {"QXZJKW"},
-                                         {"qxzjkw" + std::string(60, 'v'), true}};
+  const std::vector<Literal> literals = {
+      {"Q"}, {"QX"}, {"QXZ"}, {"QXZJ"}, {"QXZJKW"}, {"qxzjkw" + std::string(60, 'v'), true}};
   const TableHandle table = harness_->Load(literals);
   const std::string longest = "QXZJKW" + std::string(60, 'V');
   for (size_t round = 0; round < 80; ++round) {
@@ -314,8 +313,8 @@ TEST_P(LiteralConformance, BatchesInFlightWrapTheRing) {
   std::vector<std::string> texts;
   size_t submitted = 0, taken = 0;
   for (int i = 0; i < 40; ++i) {
-    texts.push_back(TextWith(random, random() % std::min<size_t>(batch_bytes(), 40000), literals,
-                             "abcde_"));
+    texts.push_back(
+        TextWith(random, random() % std::min<size_t>(batch_bytes(), 40000), literals, "abcde_"));
   }
   while (taken < texts.size()) {
     if (submitted < texts.size()) {

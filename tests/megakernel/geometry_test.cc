@@ -56,9 +56,9 @@ TEST(Geometry, AsksNoWorkgroupOfAHostImage) {
 TEST(Geometry, LeavesASlotForEveryTenantOfABatch) {
   for (uint32_t slots : {2u, 8u, 96u, 256u}) {
     for (uint32_t tenants : {1u, slots / 2, slots - 1}) {
-      const auto layout = LayOut({.slots = slots, .workgroup = slots, .tenants = tenants,
-                                  .batches = 1},
-                                 kLimits, BackendKind::kCpu);
+      const auto layout =
+          LayOut({.slots = slots, .workgroup = slots, .tenants = tenants, .batches = 1}, kLimits,
+                 BackendKind::kCpu);
       ASSERT_TRUE(layout.ok()) << layout.status();
       EXPECT_GE(layout->slots_per_batch, 1u);
       EXPECT_LE(layout->slots_per_batch + tenants, slots);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The plainest matcher there is, an oracle that shares no code with the tables or the program: every
-// literal tried at every position, byte by byte.
+// The plainest matcher there is, an oracle that shares no code with the tables or the program:
+// every literal tried at every position, byte by byte.
 #pragma once
 
 #include <algorithm>

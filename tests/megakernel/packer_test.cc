@@ -21,8 +21,8 @@ class Packer : public testing::Test {
   absl::StatusOr<Packing> Try(std::span<const Piece> pieces) {
     return Pack(pieces, geometry_, *LayOut(geometry_, {}, backends::BackendKind::kCpu));
   }
-  Geometry geometry_{.slots = 16, .workgroup = 16, .tenants = 4, .batches = 2,
-                     .batch_bytes = 100000};
+  Geometry geometry_{
+      .slots = 16, .workgroup = 16, .tenants = 4, .batches = 2, .batch_bytes = 100000};
 };
 
 TEST_F(Packer, LaysPiecesEndToEndAndCountsTheirBytesExactly) {

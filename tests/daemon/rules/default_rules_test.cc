@@ -17,7 +17,7 @@
 namespace keysieve::rules_testing {
 namespace {
 
-constexpr size_t kRules = 263;
+constexpr size_t kRules = 266;
 
 class DefaultRules : public testing::Test {
  protected:
