@@ -99,6 +99,16 @@ BlobReader BlobReader::OfFile(const std::string& path) {
   return reader;
 }
 
+BlobReader BlobReader::OfSpooledFile(const std::string& path, uint64_t limit) {
+  auto content = ReadSmallFile(path, limit, Links::kRefuse);
+  if (content.ok()) return OfBytes(std::make_shared<const std::string>(*std::move(content)));
+  BlobReader reader;
+  reader.gap_ =
+      MakeOmission(absl::IsNotFound(content.status()) ? Omission::VANISHED : Omission::READ_ERROR,
+                   0, 0, Message(content.status()));
+  return reader;
+}
+
 BlobReader BlobReader::OfBytes(std::shared_ptr<const std::string> bytes) {
   BlobReader reader;
   reader.size_ = bytes->size();
@@ -147,7 +157,11 @@ bool BlobReader::ReadFile(size_t want, std::string* out) {
 // Always false: nothing past the size is read, but that there is something is said.
 bool BlobReader::AtDeclaredEnd() {
   char more;
-  if (ReadFully(fd_, &more, 1) == 1) {
+  const ssize_t got = ReadFully(fd_, &more, 1);
+  if (got < 0) {
+    gap_ = MakeOmission(Omission::READ_ERROR, size_, size_,
+                        Cat("cannot be read to its end: ", strerror(errno)));
+  } else if (got > 0) {
     struct stat info;
     const uint64_t now = fstat(fd_, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
     gap_ = MakeOmission(Omission::TRUNCATED, size_, std::max(now, size_ + 1),

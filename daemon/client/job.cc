@@ -153,7 +153,7 @@ int Job::ExitCode(const RunReport& report, int findings_code) const {
   Outcome outcome;
   outcome.interrupted = report.interrupted;
   outcome.usage = options_refused_;
-  outcome.failed = report.failed || (!report.complete && report.gaps == 0);
+  outcome.failed = report.failed || report.blobs_settled < report.blobs;
   outcome.findings = report.reported;
   outcome.gaps = report.gaps;
   return ExitCodeOf(outcome, findings_code);
