@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,7 @@ class StreamReactor : public grpc::ServerBidiReactor<Request, Reply>, public pip
              pipeline::Caller caller) {
     self_ = self;
     backlog_ = pipeline.options().reply_backlog;
+    now_ = pipeline.options().now;
     auto opened = pipeline.Open(self, std::move(caller));
     if (auto* failure = std::get_if<pipeline::Failure>(&opened)) return OnFailed(*failure);
     stream_ = std::get<std::shared_ptr<pipeline::ScanStream>>(std::move(opened));
@@ -193,7 +195,7 @@ class StreamReactor : public grpc::ServerBidiReactor<Request, Reply>, public pip
       queue_.pop_front();
       current_bytes_ = current_->ByteSizeLong();
       writing_ = true;
-      write_since_ = pipeline::Clock::now();
+      write_since_ = now_();
       this->StartWrite(current_.get());
     } else if (ending_) {
       finished_ = true;
@@ -208,7 +210,8 @@ class StreamReactor : public grpc::ServerBidiReactor<Request, Reply>, public pip
   std::shared_ptr<Self> self_;
   std::shared_ptr<pipeline::ScanStream> stream_;  // set before the first reaction
   uint64_t backlog_ = 0;
-  Request request_;  // one read at a time
+  std::function<pipeline::Clock::time_point()> now_;  // the pipeline's clock
+  Request request_;                                   // one read at a time
   bool first_ = true;
 
   mutable Mutex mutex_;
