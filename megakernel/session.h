@@ -84,6 +84,7 @@ struct SessionStats {
   uint64_t unknown_opcodes = 0;
   uint64_t scanned_bytes = 0;  // owned bytes, as the program counted them
   uint64_t busy_ns = 0;        // time in slots, summed over workgroups; 0 without a device clock
+  uint64_t cut_short = 0;      // epochs with slots that reached a step limit: replayed
   uint64_t debug_dropped = 0;  // debug records that found the log full
 };
 
@@ -118,6 +119,7 @@ class Session {
   // True after DATA_LOSS, watchdog expiry or Shutdown(): what was in flight is lost to the session.
   virtual bool ended() const = 0;
   virtual uint32_t batches_in_flight() const = 0;
+  virtual uint32_t slots_in_use() const { return 0; }  // published and not yet given back
   virtual uint32_t max_pieces() const = 0;  // of one batch
   virtual const Geometry& geometry() const = 0;
   virtual uint64_t resident_bytes() const = 0;

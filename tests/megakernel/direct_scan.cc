@@ -53,6 +53,7 @@ DirectEpoch::DirectEpoch(uint32_t ring_slots, uint32_t tenant_count, std::span<c
   constants[KS_CONST_TILES] = tiles;
   constants[KS_CONST_TABLE_WORDS] = static_cast<uint32_t>(table.size());
   constants[KS_CONST_HIT_CAPACITY] = hit_capacity;
+  constants[KS_CONST_CLAIMS] = ring_slots;
 }
 
 Slot DirectEpoch::ScanSlot() const {

@@ -46,6 +46,21 @@ inline std::vector<megakernel::LiteralHit> NaiveMatches(
   return NaiveMatches(literals, text, 0, text.size());
 }
 
+// "same", or the counts and the first hit that only one side has.
+inline std::string Difference(const std::vector<megakernel::LiteralHit>& got,
+                              const std::vector<megakernel::LiteralHit>& want) {
+  if (got == want) return "same";
+  size_t i = 0;
+  while (i < got.size() && i < want.size() && got[i] == want[i]) ++i;
+  const auto show = [i](const std::vector<megakernel::LiteralHit>& hits) {
+    if (i >= hits.size()) return std::string("the end");
+    return "[" + std::to_string(hits[i].start) + ", " + std::to_string(hits[i].end) + ") of " +
+           std::to_string(hits[i].pattern);
+  };
+  return std::to_string(got.size()) + " hits instead of " + std::to_string(want.size()) +
+         "; number " + std::to_string(i) + " is " + show(got) + " instead of " + show(want);
+}
+
 inline std::span<const uint8_t> Bytes(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }

@@ -164,7 +164,7 @@ TEST_F(RulesCli, ListsRulesInOrder) {
   const auto text = ListRules(rules_, {});
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(*text,
-            "github-pat  keywords    [token] a GitHub token\n"
+            "github-pat  literals    [token] a GitHub token\n"
             "store       path        \n"
             "four        whole blob  \n");
 }
