@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "daemon/client/blob_stream.h"
+#include "daemon/client/files.h"
 #include "evidence/base/mutex.h"
 #include "keysieve/v1/scan.pb.h"
 
@@ -23,6 +24,7 @@ struct Blob {
   std::string path;
   uint64_t size = 0;                         // bytes, when it was met
   std::shared_ptr<const std::string> bytes;  // instead of a file
+  Links links = Links::kRefuse;
 };
 
 // All that is known of one blob at the end.

@@ -20,6 +20,11 @@ namespace {
 
 using v1::Omission;
 
+int OpenForReading(const std::string& path, Links links) {
+  const int no_links = links == Links::kRefuse ? O_NOFOLLOW : 0;
+  return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | no_links);
+}
+
 // Reads until `want` bytes are there, the file ends, or errno says why not (-1).
 ssize_t ReadFully(int fd, char* to, size_t want) {
   size_t done = 0;
@@ -58,8 +63,7 @@ absl::Status OpenError(const std::string& path, int error) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t limit, Links links) {
-  const int no_links = links == Links::kRefuse ? O_NOFOLLOW : 0;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | no_links);
+  const int fd = OpenForReading(path, links);
   if (fd < 0) return OpenError(path, errno);
   struct stat info;
   std::string content;
@@ -80,9 +84,9 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t limi
   return content;
 }
 
-BlobReader BlobReader::OfFile(const std::string& path) {
+BlobReader BlobReader::OfFile(const std::string& path, Links links) {
   BlobReader reader;
-  reader.fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+  reader.fd_ = OpenForReading(path, links);
   struct stat info;
   if (reader.fd_ < 0) {
     const bool vanished = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
@@ -99,8 +103,8 @@ BlobReader BlobReader::OfFile(const std::string& path) {
   return reader;
 }
 
-BlobReader BlobReader::OfSpooledFile(const std::string& path, uint64_t limit) {
-  auto content = ReadSmallFile(path, limit, Links::kRefuse);
+BlobReader BlobReader::OfSpooledFile(const std::string& path, Links links, uint64_t limit) {
+  auto content = ReadSmallFile(path, limit, links);
   if (content.ok()) return OfBytes(std::make_shared<const std::string>(*std::move(content)));
   BlobReader reader;
   reader.gap_ =

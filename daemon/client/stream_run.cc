@@ -114,8 +114,9 @@ void StreamRun::WriteBlobs() {
 BlobReader StreamRun::OpenBlob(size_t index) const {
   const Blob& blob = board_.blob(index);
   if (blob.bytes) return BlobReader::OfBytes(blob.bytes);
-  if (!board_.Unsteady(index)) return BlobReader::OfFile(blob.path);
-  return BlobReader::OfSpooledFile(blob.path, SmallerUnlessZero(kSpoolBytes, limits_.blob_bytes()));
+  if (!board_.Unsteady(index)) return BlobReader::OfFile(blob.path, blob.links);
+  return BlobReader::OfSpooledFile(blob.path, blob.links,
+                                   SmallerUnlessZero(kSpoolBytes, limits_.blob_bytes()));
 }
 
 bool StreamRun::SendBlob(size_t index) {

@@ -8,7 +8,9 @@ LIMIT = 450    # lines: past this it fails
 COLUMNS = 100  # clang-format keeps this for C++; here for the shaders and the scripts
 
 # Larger files and why each is still one thing.
-ALLOWED = {}
+ALLOWED = {
+    "megakernel/scan_body.inl": "one body for four device languages, none of which links its parts",
+}
 
 
 def check(tree):

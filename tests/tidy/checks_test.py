@@ -4,6 +4,7 @@
 import os
 import tempfile
 import unittest
+from unittest import mock
 
 import check_headers
 import check_includes
@@ -72,8 +73,14 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.complaints(check_headers, "a/b.md", "text\n"), [])
 
     def test_long_files_are_named(self):
+        self.enterContext(mock.patch.object(check_sizes, "ALLOWED", {}))
         self.assertEqual(len(self.complaints(check_sizes, "a.cc", "\n" * 451)), 1)
         self.assertEqual(self.complaints(check_sizes, "a.cc", "\n" * 399), [])
+
+    def test_an_exception_that_is_not_needed_is_named(self):
+        self.enterContext(mock.patch.object(check_sizes, "ALLOWED", {"a.cc": "why"}))
+        self.assertEqual(self.complaints(check_sizes, "a.cc", "\n" * 451), [])
+        self.assertEqual(len(self.complaints(check_sizes, "a.cc", "\n")), 1)
 
     def test_forbidden_words_are_named(self):
         for text in ["// TO" + "DO: later", "see /ho" + "me/me/x", "fixes iss" + "ue 12",
