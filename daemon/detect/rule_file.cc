@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/detect/ascii.h"
+#include "daemon/detect/toml_nesting.h"
 #include "evidence/base/status.h"
 #include "toml++/toml.h"
 
@@ -303,6 +304,10 @@ absl::StatusOr<RuleFile> ParseRuleFile(std::string_view toml, const std::string&
     return RuleError({file, 0}, "", "file",
                      Cat("has ", toml.size(), " bytes, more than ", kMaxRuleFileBytes,
                          "; split it or drop rules"));
+  }
+  if (const uint32_t line = LineOfTooDottedKey(toml); line != 0) {
+    return RuleError({file, line}, "", "TOML",
+                     Cat("a key has more than ", kMaxKeyDots, " dots; no rule file needs that"));
   }
   try {
     const toml::table root = toml::parse(toml, name);
