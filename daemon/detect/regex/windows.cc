@@ -60,8 +60,8 @@ std::vector<Sighting> FindRuns(std::string_view blob, const RunProbe& probe) {
 }
 
 WindowedMatcher::WindowedMatcher(const re2::RE2& re, const Analysis& analysis)
-    : re_(re), run_(analysis.run) {
-  if (analysis.cut) {
+    : re_(re), has_cut_(analysis.cut.has_value()), run_(analysis.run) {
+  if (has_cut_) {
     before_ = analysis.cut->before;
     after_ = analysis.cut->after;
     if (analysis.cut->confirm) {

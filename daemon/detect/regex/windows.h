@@ -61,17 +61,19 @@ class WindowedMatcher {
 
   // Calls `visit(std::span<const std::string_view> groups)` for each match of the whole blob,
   // leftmost first, not overlapping, in order. `positions` are where the cut's literals begin in
-  // the blob: all of them, ascending; repeats are allowed. Only for an analysis that has a cut.
-  // Thread-safe.
+  // the blob: all of them, ascending; repeats are allowed. Without a cut the whole blob is run
+  // over. Thread-safe.
   template <typename Visit>
   void ForEachMatch(std::string_view blob, std::span<const uint64_t> positions,
                     Visit&& visit) const {
+    if (!has_cut_) return ForEachMatchOfBlob(blob, visit);
     InWindows(blob, PlanFor(Confirmed(blob, positions), blob.size()), visit);
   }
 
-  // The same for an analysis that has no cut, but a run.
+  // The same for an analysis that has no cut, but a run (else the whole blob is run over).
   template <typename Visit>
   void ForEachMatchByRuns(std::string_view blob, Visit&& visit) const {
+    if (has_cut_ || !run_) return ForEachMatchOfBlob(blob, visit);
     InWindows(blob, PlanFor(FindRuns(blob, *run_), blob.size()), visit);
   }
 
@@ -104,6 +106,7 @@ class WindowedMatcher {
   void InWindows(std::string_view blob, const Plan& plan, Visit& visit) const;
 
   const re2::RE2& re_;
+  bool has_cut_;
   uint64_t before_ = kUnbounded;
   uint64_t after_ = kUnbounded;
   std::optional<RunProbe> run_;
@@ -115,6 +118,7 @@ class WindowedMatcher {
 
 template <typename Visit>
 void WindowedMatcher::InWindows(std::string_view blob, const Plan& plan, Visit& visit) const {
+  if (plan.windows.empty()) return;  // by far the commonest
   const size_t count = static_cast<size_t>(re_.NumberOfCapturingGroups()) + 1;
   Groups groups{std::vector<re2::StringPiece>(count), std::vector<std::string_view>(count)};
   uint64_t at = 0;

@@ -141,6 +141,29 @@ TEST(Windows, LetOneMatchSwallowTheHitsInsideIt) {
   EXPECT_THAT(InWindows(".*?qzk(x)?", "ab qzkx cd qzk"), ElementsAre(" [0,7) [6,7)", " [7,14) -"));
 }
 
+// RE2 20220601 in Latin-1 loses matches of branches that share a first byte above 0x7F; the prefix
+// made for a rule must not fall into that.
+TEST(Windows, StartAtBytesAbove0x7F) {
+  const std::string text =
+      "zz\xC3"
+      "abqzkz;z;!zz";
+  EXPECT_THAT(InWindows("\xC3"
+                        "abqzk(?:z;)*!",
+                        text),
+              ElementsAre(" [2,13)"));
+}
+
+TEST(Windows, WithoutACutOrARunAreTheWholeBlob) {
+  const RE2 re("[0-9]|b", Latin1());
+  const std::string text = "a1bb";
+  const WindowedMatcher matcher(re, Analysis());
+  Matches by_hits, by_runs;
+  matcher.ForEachMatch(text, {}, Collect(text, &by_hits));
+  matcher.ForEachMatchByRuns(text, Collect(text, &by_runs));
+  EXPECT_THAT(by_hits, ElementsAre(" [1,2)", " [2,3)", " [3,4)"));
+  EXPECT_EQ(by_runs, by_hits);
+}
+
 TEST(Windows, WithoutHelpAreTheWholeBlob) {
   for (const char* pattern : {"a*", "a*?", "|a", "b*|a", "\\b", "$", "", "(a|)(b|)"}) {
     const RE2 re(pattern, Latin1());
