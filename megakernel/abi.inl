@@ -29,6 +29,7 @@
 #define KS_CONST_TILES 9u         // tiles in the tile index, which has one word more
 #define KS_CONST_TABLE_WORDS 10u  // words of the arena
 #define KS_CONST_HIT_CAPACITY 11u // records of the hit queue
+#define KS_CONST_CLAIMS 12u       // slots that a workgroup claims at most; not before all are claimed
 #define KS_CONSTANTS 16u
 
 // Control block, in words.
@@ -96,13 +97,15 @@
 #define KS_SLOT_BEGIN 6u        // owned range: hits start in [begin, end)
 #define KS_SLOT_END 7u
 #define KS_SLOT_READABLE 8u     // bytes before it may be read
-#define KS_SLOT_LIMITS 9u       // step limit, bits 0..15; dense-tile threshold, 16..31; 0 = none
+#define KS_SLOT_LIMITS 9u       // step limit of an invocation, bits 0..15; dense-tile threshold,
+                                // 16..31; 0 = none
 #define KS_SLOT_HITS 10u        // exact counts, written by the program
 #define KS_SLOT_PAIRS 11u       //   literals compared byte by byte
 #define KS_SLOT_STEPS 12u       //   window positions that passed the filter
 #define KS_SLOT_SURVIVORS 13u   //   survivor records
 #define KS_SLOT_SPILLED 14u     //   hits past the queue's end
-#define KS_SLOT_DENSE 15u       //   dense tiles
+#define KS_SLOT_DENSE 15u       //   dense tiles, or that an invocation reached its step limit:
+#define KS_SLOT_CUT_SHORT 0xffffffffu
 
 // Slot flags: what lies at the edges of its readable range.
 #define KS_SLOT_CUT_BEFORE 1u
@@ -119,7 +122,8 @@
 #define KS_STATE_DONE 3u
 #define KS_STATE_WAITING 4u  // a fence before which slots were not done; the epoch's end is its end
 #define KS_STATE_YIELDED 5u  // the tenant's mask forbids the opcode; nothing was done
-#define KS_STATE_REQUEUE 6u  // the tenant's quota of the epoch is used up; nothing was done
+#define KS_STATE_REQUEUE 6u  // publish it again: the tenant's quota of the epoch is used up and
+                             // nothing was done, or it was cut short and its counts are no answer
 #define KS_STATE_FAULT 7u    // refused; a debug record says why
 #define KS_STATES 8u
 

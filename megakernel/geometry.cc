@@ -67,10 +67,19 @@ uint32_t MaxHits(const Geometry& g, const backends::Limits& limits) {
   return static_cast<uint32_t>(std::max<uint64_t>(most, g.hits_per_batch));
 }
 
+// Mesa's software rasteriser leaves a loop, and says nothing, once a subgroup has made 65,535 turns
+// in all its loops together. The invocations of a subgroup take their turns together, so one of
+// them may make only its share of that.
+uint32_t StepLimit(const backends::Limits& limits, const backends::Identity& identity) {
+  if (identity.backend != backends::BackendKind::kVulkan || !identity.software) return 0;
+  constexpr uint32_t kSubgroupTurns = 60000;  // what is left goes to loading the filter
+  return kSubgroupTurns / std::max(limits.subgroup_size, 8u);
+}
+
 }  // namespace
 
 absl::StatusOr<Layout> LayOut(const Geometry& g, const backends::Limits& limits,
-                              backends::BackendKind backend) {
+                              const backends::Identity& identity) {
   KS_RETURN_IF_ERROR(CheckFields(g));
   Layout layout;
   const uint32_t fixed = KS_CTL_TENANTS_AT + KS_TENANT_ARRAYS * g.tenants;
@@ -85,7 +94,8 @@ absl::StatusOr<Layout> LayOut(const Geometry& g, const backends::Limits& limits,
   layout.blob_words = layout.max_pieces * KS_BLOB_WORDS + layout.tiles + 1;
   layout.table_words = static_cast<uint32_t>(g.table_bytes / 4);
   layout.max_hits = MaxHits(g, limits);
-  KS_RETURN_IF_ERROR(CheckDevice(g, layout, limits, backend));
+  layout.step_limit = StepLimit(limits, identity);
+  KS_RETURN_IF_ERROR(CheckDevice(g, layout, limits, identity.backend));
   return layout;
 }
 

@@ -2,7 +2,7 @@
 // Turns a Geometry into sizes and word offsets, or refuses it with the field's name, value and
 // limit. Pure; the session and the tests share it.
 //
-//   auto layout = LayOut(geometry, device.limits(), device.identity().backend);
+//   auto layout = LayOut(geometry, device.limits(), device.identity());
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,12 @@ struct Layout {
   uint32_t tiles = 0;
   uint64_t text_buffer_bytes = 0;
   uint32_t table_words = 0;
-  uint32_t max_hits = 0;  // hit records the queue may grow to
+  uint32_t max_hits = 0;    // hit records the queue may grow to
+  uint32_t step_limit = 0;  // loop turns of one invocation in one slot; 0 = no limit
 };
 
 // INVALID_ARGUMENT if the ABI or the device cannot hold the geometry.
 absl::StatusOr<Layout> LayOut(const Geometry& geometry, const backends::Limits& limits,
-                              backends::BackendKind backend);
+                              const backends::Identity& identity);
 
 }  // namespace keysieve::megakernel

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The one device program: an interpreter over published slots. Every invocation of a workgroup runs
-// ks_run(); the workgroup claims slots until the epoch's are used up. Written in the subset that
+// ks_run(); the workgroup claims its share of the epoch's slots. Written in the subset that
 // C++, CUDA, GLSL and MSL share: `uint`, `bool`, loops, by-value arguments, no pointers.
 //
 // The including file supplies, at file scope (GLSL) or in the enclosing struct:
@@ -39,11 +39,19 @@ uint ks_hits;
 uint ks_spilled;
 uint ks_pairs;
 uint ks_steps;
+uint ks_turns;
+uint ks_limit;
 
 #define KS_RUN_NOTHING 0u
 #define KS_RUN_SCAN 1u
 #define KS_RUN_END 2u
 #define KS_COUNT_CEILING 0x80000000u  // hit counts stop growing here, far below their wrap
+
+// Loop turns of this invocation are counted, some in advance, against the slot's step limit: a slot
+// that passes it is cut short and says so. Some drivers end loops by themselves after a number of
+// turns and say nothing; and a limit keeps hostile text from holding a device.
+#define KS_TURNS_BLOB 17u
+#define KS_TURNS_GROUP 5u
 
 KS_FN void ks_log(uint slot, uint code, uint arg0, uint arg1) {
   uint cursor = control_add(KS_CTL_LOG_CURSOR, 1u);
@@ -158,6 +166,7 @@ KS_FN void ks_consider(uint literal, uint start) {
     return;
   }
   ks_pairs += 1u;
+  ks_turns += KS_TURNS_BLOB + (length >> 2u);
   if (ks_literal_at(ks_bytes + table_word(record), length, start) && ks_blob_takes(start, length)) {
     ks_emit(literal, start);
   }
@@ -173,7 +182,8 @@ KS_FN void ks_candidate(uint at) {
   ks_steps += 1u;
   uint bucket = ks_quads + KS_QUAD_OF(window, ks_quad_bits);
   uint last = table_word(bucket + 1u);
-  for (uint i = table_word(bucket); i < last; ++i) {
+  for (uint i = table_word(bucket); i < last && ks_turns < ks_limit; ++i) {
+    ks_turns += 1u;
     uint entry = ks_entries + i * KS_ENTRY_WORDS;
     if (table_word(entry) == window) {
       uint ref = table_word(entry + 1u);
@@ -183,7 +193,8 @@ KS_FN void ks_candidate(uint at) {
   if (ks_tri_count != 0u) {
     bucket = ks_tris + KS_TRI_OF(window, ks_tri_bits);
     last = table_word(bucket + 1u);
-    for (uint j = table_word(bucket); j < last; ++j) {
+    for (uint j = table_word(bucket); j < last && ks_turns < ks_limit; ++j) {
+      ks_turns += 1u;
       uint entry = ks_entries + j * KS_ENTRY_WORDS;
       if (((table_word(entry) ^ window) & KS_TRI_KEY_MASK) == 0u) {
         ks_consider(table_word(entry + 1u) & KS_ENTRY_ID_MASK, at + 1u);
@@ -220,9 +231,12 @@ KS_FN void ks_scan_windows(uint max_offset) {
     last = ks_readable - 1u;
   }
   uint step = lanes() * 16u;
-  for (uint at = ((ks_begin - 1u) & 0xfffffff0u) + lane() * 16u; at <= last; at += step) {
+  for (uint at = ((ks_begin - 1u) & 0xfffffff0u) + lane() * 16u;
+       at <= last && ks_turns < ks_limit; at += step) {
     uint mask = ks_filter_16(at);
-    while (mask != 0u) {
+    ks_turns += KS_TURNS_GROUP;
+    while (mask != 0u && ks_turns < ks_limit) {
+      ks_turns += 1u;
       uint bit = lowest_bit(mask);
       mask &= mask - 1u;
       ks_candidate(at + bit);
@@ -232,13 +246,16 @@ KS_FN void ks_scan_windows(uint max_offset) {
 
 // Literals of one and two bytes, by their first byte.
 KS_FN void ks_scan_shorts(uint shorts, uint list) {
-  for (uint at = ks_begin + lane(); at < ks_end; at += lanes()) {
+  for (uint at = ks_begin + lane(); at < ks_end && ks_turns < ks_limit; at += lanes()) {
+    ks_turns += 1u;
     uint first = (text_word(at >> 2u) >> ((at & 3u) * 8u)) & 0xffu;
     if (((table_word(shorts + (first >> 5u)) >> (first & 31u)) & 1u) != 0u) {
       uint next = at + 1u;
       uint second = (text_word(next >> 2u) >> ((next & 3u) * 8u)) & 0xffu;
       uint last = table_word(shorts + KS_SHORT_STARTS_AT + first + 1u);
-      for (uint i = table_word(shorts + KS_SHORT_STARTS_AT + first); i < last; ++i) {
+      for (uint i = table_word(shorts + KS_SHORT_STARTS_AT + first);
+           i < last && ks_turns < ks_limit; ++i) {
+        ks_turns += KS_TURNS_BLOB;
         uint entry = table_word(list + i);
         uint length = (entry >> KS_SHORT_LENGTH_SHIFT) & KS_SHORT_LENGTH_MASK;
         bool same = length == 1u || (entry >> KS_SHORT_SECOND_SHIFT) == second;
@@ -273,6 +290,11 @@ KS_FN void ks_scan(uint slot) {
   ks_spilled = 0u;
   ks_pairs = 0u;
   ks_steps = 0u;
+  ks_turns = 0u;
+  ks_limit = control_load(at + KS_SLOT_LIMITS) & 0xffffu;
+  if (ks_limit == 0u) {
+    ks_limit = 0xffffffffu;
+  }
   if (ks_begin >= ks_end) {
     return;
   }
@@ -298,6 +320,9 @@ KS_FN void ks_report_counts(uint slot) {
   ks_add_if(at + KS_SLOT_SPILLED, ks_spilled);
   ks_add_if(at + KS_SLOT_PAIRS, ks_pairs);
   ks_add_if(at + KS_SLOT_STEPS, ks_steps);
+  if (ks_turns >= ks_limit) {
+    control_store(at + KS_SLOT_DENSE, KS_SLOT_CUT_SHORT);
+  }
 }
 
 // ---- admission: lane 0 decides, so that the workgroup agrees ----
@@ -418,7 +443,7 @@ KS_FN void ks_run() {
   if (lane() == 0u && group() == 0u) {
     control_store(KS_CTL_EPOCH, constant_word(KS_CONST_EPOCH));
   }
-  for (uint round = 0u; round <= KS_MAX_SLOTS; ++round) {
+  for (uint round = 0u; round < constant_word(KS_CONST_CLAIMS); ++round) {
     if (lane() == 0u) {
       ks_claim();
     }
@@ -437,7 +462,8 @@ KS_FN void ks_run() {
       group_barrier();
       if (lane() == 0u) {
         control_add(KS_CTL_OBSERVABLES_AT + KS_OBS_BUSY, clock_64ns() - started);
-        ks_complete(slot, KS_STATE_DONE);
+        bool whole = control_load(ks_slot_at(slot) + KS_SLOT_DENSE) != KS_SLOT_CUT_SHORT;
+        ks_complete(slot, whole ? KS_STATE_DONE : KS_STATE_REQUEUE);
       }
     }
   }

@@ -84,6 +84,7 @@ struct SessionStats {
   uint64_t unknown_opcodes = 0;
   uint64_t scanned_bytes = 0;  // owned bytes, as the program counted them
   uint64_t busy_ns = 0;        // time in slots, summed over workgroups; 0 without a device clock
+  uint64_t cut_short = 0;      // epochs with slots that reached a step limit: replayed
   uint64_t debug_dropped = 0;  // debug records that found the log full
 };
 

@@ -179,6 +179,7 @@ std::array<uint32_t, KS_CONSTANTS> BatchBuffers::Constants(const EpochPlan& plan
   constants[KS_CONST_TILES] = static_cast<uint32_t>(plan.packing->tile_index.size() - 1);
   constants[KS_CONST_TABLE_WORDS] = static_cast<uint32_t>(table_words);
   constants[KS_CONST_HIT_CAPACITY] = hit_capacity_;
+  constants[KS_CONST_CLAIMS] = (plan.range.count + plan.workgroups - 1) / plan.workgroups;
   return constants;
 }
 

@@ -111,7 +111,7 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
     const uint64_t wanted = counts->hits + counts->hits / 4;
     hits_expected_ = static_cast<uint32_t>(std::clamp<uint64_t>(
         std::max<uint64_t>(wanted, hits_expected_ / 2), kMinHitsExpected, layout_.max_hits));
-    if (counts->saturated || counts->hits > batch.buffers->hit_capacity()) {
+    if (counts->saturated || counts->cut_short || counts->hits > batch.buffers->hit_capacity()) {
       KS_RETURN_IF_ERROR(Replay(batch, returned, *counts, collector));
     } else {
       KS_RETURN_IF_ERROR(TakeEpoch(batch, view, static_cast<uint32_t>(counts->hits), collector));
@@ -123,54 +123,63 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
   return result;
 }
 
-// ---- overflow ----
+// ---- overflow and slots cut short ----
+
+void EpochSession::CountReplay(InFlight& batch, EpochCounts counts) {
+  if (counts.cut_short) ++stats_.cut_short;
+  if (!counts.saturated && counts.hits <= batch.buffers->hit_capacity()) return;
+  ++batch.replays;
+  if (options_.recorder != nullptr) options_.recorder->OverflowReplayed();
+}
+
+std::vector<EpochSession::ReplayRange> EpochSession::RangesOf(std::span<const Unit> units,
+                                                              std::span<const Slot> returned) {
+  std::vector<ReplayRange> ranges;
+  for (size_t i = 0; i < units.size(); ++i) {
+    ranges.push_back({.unit = units[i], .hits = returned[i].hits, .halve = CutShort(returned[i])});
+  }
+  return ranges;
+}
 
 absl::Status EpochSession::Replay(InFlight& batch, const std::vector<Slot>& returned,
                                   EpochCounts counts, HitCollector& collector) {
+  CountReplay(batch, counts);
   const uint64_t wanted = counts.saturated ? layout_.max_hits : counts.hits;
   const auto room = static_cast<uint32_t>(std::min<uint64_t>(wanted, layout_.max_hits));
   const absl::Status grown = batch.buffers->GrowHits(room);
   if (!grown.ok() && batch.buffers->hit_capacity() < kMaxLiterals) return grown;
-  std::deque<ReplayRange> todo;
-  for (size_t i = 0; i < returned.size(); ++i) {
-    todo.push_back({batch.packing.units[i], returned[i].hits, !counts.saturated});
-  }
+  const std::vector<ReplayRange> ranges = RangesOf(batch.packing.units, returned);
+  std::deque<ReplayRange> todo(ranges.begin(), ranges.end());
   while (!todo.empty()) {
     KS_RETURN_IF_ERROR(ReplayGroup(batch, NextGroup(todo, batch), todo, collector));
   }
   return absl::OkStatus();
 }
 
-// As many ranges as the held slots and the hit queue surely take; at least one, halved as long as
-// it is known to have too many hits.
+// As many ranges as the held slots and, for all that is known, the hit queue take.
 std::vector<EpochSession::ReplayRange> EpochSession::NextGroup(std::deque<ReplayRange>& todo,
                                                                const InFlight& batch) const {
   const uint64_t capacity = batch.buffers->hit_capacity();
   std::vector<ReplayRange> group;
   uint64_t hits = 0;
   while (!todo.empty() && group.size() < batch.range.count) {
-    ReplayRange next = todo.front();
-    if (next.known && next.hits > capacity && next.unit.end - next.unit.begin > 1) {
+    const ReplayRange next = todo.front();
+    if ((next.halve || next.hits > capacity) && next.unit.end - next.unit.begin > 1) {
       const uint32_t middle = next.unit.begin + (next.unit.end - next.unit.begin) / 2;
-      todo.front().unit.begin = middle;
-      todo.front().known = false;
-      todo.push_front({{next.unit.begin, middle, next.unit.tenant}, 0, false});
+      todo.front() = {{middle, next.unit.end, next.unit.tenant}};
+      todo.push_front({{next.unit.begin, middle, next.unit.tenant}});
       continue;
     }
-    if (!group.empty() && (!next.known || hits + next.hits > capacity)) break;
+    if (!group.empty() && hits + next.hits > capacity) break;
     group.push_back(next);
     todo.pop_front();
-    if (!next.known) break;
     hits += next.hits;
   }
   return group;
 }
 
 absl::Status EpochSession::RunReplay(InFlight& batch, SlotRange range) {
-  ++batch.replays;
-  if (options_.recorder != nullptr) options_.recorder->OverflowReplayed();
-  batch.hits_read = batch.buffers->hit_capacity() < kMinHitsExpected ? batch.buffers->hit_capacity()
-                                                                     : kMinHitsExpected;
+  batch.hits_read = std::min(batch.buffers->hit_capacity(), hits_expected_);
   KS_ASSIGN_OR_RETURN(const backends::Ticket ticket,
                       batch.buffers->SubmitEpoch(*program_, {tables_.get(), 0, tables_->size()},
                                                  PlanFor(batch, range, false)));
@@ -179,6 +188,14 @@ absl::Status EpochSession::RunReplay(InFlight& batch, SlotRange range) {
   return absl::OkStatus();
 }
 
+absl::Status EpochSession::TooMuch(const Unit& unit, bool cut_short) {
+  return absl::InternalError(
+      Cat("one byte of text, at ", unit.begin, " of its batch, needs more ",
+          cut_short ? "steps than this device can make" : "hit records than the queue may hold",
+          "; load fewer literals that match the same text"));
+}
+
+// A group whose hits do not fit or whose slots were cut short goes back to the front, in parts.
 absl::Status EpochSession::ReplayGroup(InFlight& batch, const std::vector<ReplayRange>& group,
                                        std::deque<ReplayRange>& todo, HitCollector& collector) {
   std::vector<Unit> units;
@@ -191,16 +208,21 @@ absl::Status EpochSession::ReplayGroup(InFlight& batch, const std::vector<Replay
   const EpochView view = ViewOf(batch, range, slots, returned);
   const auto counts = ReadCounts(view);
   if (!counts.ok()) return Integrity(counts.status());
-  if (!counts->saturated && counts->hits <= batch.buffers->hit_capacity()) {
+  const bool fits = !counts->saturated && counts->hits <= batch.buffers->hit_capacity();
+  if (fits && !counts->cut_short) {
     return TakeEpoch(batch, view, static_cast<uint32_t>(counts->hits), collector);
   }
-  // Only a range whose count was not known can be too large; now it is known, or known to be huge.
-  if (group.size() != 1 || units[0].end - units[0].begin <= 1) {
-    return Integrity(absl::InternalError(
-        Cat("integrity: a replay of ", group.size(), " ranges found ", counts->hits,
-            " hits where the queue holds ", batch.buffers->hit_capacity())));
+  CountReplay(batch, *counts);
+  std::vector<ReplayRange> again = RangesOf(units, returned);
+  for (ReplayRange& part : again) {
+    // Counts too large to be exact: a range at a time, so that one that does not fit is halved.
+    if (counts->saturated) part.hits = batch.buffers->hit_capacity();
+    part.halve = part.halve || (!fits && again.size() == 1);
+    if (part.halve && part.unit.end - part.unit.begin <= 1) {
+      return TooMuch(part.unit, counts->cut_short);
+    }
   }
-  todo.push_front({units[0], uint64_t{batch.buffers->hit_capacity()} + 1, true});
+  todo.insert(todo.begin(), again.begin(), again.end());
   return absl::OkStatus();
 }
 

@@ -22,7 +22,7 @@ constexpr uint64_t kTableStagingBytes = 1 << 20;
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(backends::Device& device,
                                                        const SessionOptions& options) {
   KS_ASSIGN_OR_RETURN(const Layout layout,
-                      LayOut(options.geometry, device.limits(), device.identity().backend));
+                      LayOut(options.geometry, device.limits(), device.identity()));
   auto session = std::make_unique<EpochSession>(device, options, layout);
   KS_RETURN_IF_ERROR(session->Start());
   return session;
@@ -122,6 +122,7 @@ std::vector<Slot> EpochSession::SlotsFor(TableHandle table, std::span<const Unit
     slot.begin = unit.begin;
     slot.end = unit.end;
     slot.readable = readable;
+    slot.limits = layout_.step_limit;
     slots.push_back(slot);
   }
   return slots;

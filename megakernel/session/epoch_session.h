@@ -62,11 +62,12 @@ class EpochSession final : public Session {
     uint32_t replays = 0;
   };
 
-  // A range to scan again, with its exact hit count if that is known.
+  // A range to scan again, with the hits it had last time. One that is too much for a slot or for
+  // the hit queue is halved first.
   struct ReplayRange {
     Unit unit;
     uint64_t hits = 0;
-    bool known = false;
+    bool halve = false;
   };
 
   // epoch_session.cc
@@ -95,6 +96,10 @@ class EpochSession final : public Session {
   std::vector<ReplayRange> NextGroup(std::deque<ReplayRange>& todo, const InFlight& batch) const;
   absl::Status ReplayGroup(InFlight& batch, const std::vector<ReplayRange>& group,
                            std::deque<ReplayRange>& todo, HitCollector& collector);
+  static std::vector<ReplayRange> RangesOf(std::span<const Unit> units,
+                                           std::span<const Slot> returned);
+  static absl::Status TooMuch(const Unit& unit, bool cut_short);
+  void CountReplay(InFlight& batch, EpochCounts counts);
   absl::Status RunReplay(InFlight& batch, SlotRange range);
   void CountEpoch(const InFlight& batch);
   void DrainDebugLog(std::span<const uint32_t> control);

@@ -38,7 +38,8 @@ absl::Status CheckControl(const EpochView& view) {
 }
 
 absl::Status CheckSlot(uint32_t index, const Slot& sent, const Slot& got) {
-  if (got.status != KS_STATE_DONE) {
+  const bool cut_short = CutShort(got) && got.status == KS_STATE_REQUEUE;
+  if (got.status != KS_STATE_DONE && !cut_short) {
     return Violation(Cat("slot ", index, " came back in state ", got.status));
   }
   if (got.opcode != sent.opcode || got.tenant != sent.tenant || got.epoch != sent.epoch ||
@@ -46,7 +47,7 @@ absl::Status CheckSlot(uint32_t index, const Slot& sent, const Slot& got) {
       got.end != sent.end || got.readable != sent.readable || got.limits != sent.limits) {
     return Violation(Cat("slot ", index, " came back with other fields than it was given"));
   }
-  if (got.survivors != 0 || got.dense != 0 || got.spilled > got.hits) {
+  if (got.survivors != 0 || (got.dense != 0 && !cut_short) || got.spilled > got.hits) {
     return Violation(Cat("slot ", index, " counts what this program cannot find"));
   }
   return absl::OkStatus();
@@ -63,6 +64,7 @@ absl::StatusOr<EpochCounts> ReadCounts(const EpochView& view) {
         CheckSlot((view.range.first + i) % view.ring_slots, view.published[i], view.returned[i]));
     sum += view.returned[i].hits;
     counts.saturated = counts.saturated || view.returned[i].hits >= kHitsCeiling;
+    counts.cut_short = counts.cut_short || CutShort(view.returned[i]);
   }
   counts.hits = view.control[KS_CTL_HITS];
   counts.saturated = counts.saturated || counts.hits >= kHitsCeiling;

@@ -34,11 +34,15 @@ struct EpochView {
 struct EpochCounts {
   uint64_t hits = 0;       // exact, unless saturated
   bool saturated = false;  // too many to count: at least kHitsCeiling
+  bool cut_short = false;  // some slots reached their step limit: not all hits were found
 };
 inline constexpr uint32_t kHitsCeiling = 0x80000000u;
 
 // Checks everything but the hit records. INTERNAL names the word that is wrong.
 absl::StatusOr<EpochCounts> ReadCounts(const EpochView& view);
+
+// Whether a slot that passed ReadCounts() was scanned to its end.
+inline bool CutShort(const Slot& returned) { return returned.dense == KS_SLOT_CUT_SHORT; }
 
 // Collects the hits of a batch over one epoch or, after an overflow, several.
 class HitCollector {

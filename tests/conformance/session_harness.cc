@@ -6,55 +6,26 @@
 #include "backends/registry.h"
 #include "evidence/base/status.h"
 #include "megakernel/abi.inl"
+#include "tests/megakernel/forwarding_device.h"
 
 namespace keysieve::test {
 
-using backends::Device;
 using namespace std::chrono_literals;
 
 namespace {
 
 // Passes everything on, but fills the hit queue with rubbish before each launch.
-class PoisoningDevice final : public Device {
+class PoisoningDevice final : public ForwardingDevice {
  public:
-  explicit PoisoningDevice(Device& device) : device_(device) {}
-  const backends::Identity& identity() const override { return device_.identity(); }
-  const backends::Limits& limits() const override { return device_.limits(); }
-  const backends::Capabilities& capabilities() const override { return device_.capabilities(); }
-  backends::Health health() const override { return device_.health(); }
-  absl::StatusOr<std::unique_ptr<backends::Buffer>> Allocate(backends::MemoryKind kind,
-                                                             uint64_t bytes) override {
-    return device_.Allocate(kind, bytes);
-  }
-  absl::StatusOr<std::unique_ptr<backends::Program>> Load(const backends::Image& image) override {
-    return device_.Load(image);
-  }
+  using ForwardingDevice::ForwardingDevice;
   absl::StatusOr<backends::Ticket> Submit(const backends::Submission& submission) override {
-    if (submission.launch == nullptr) return device_.Submit(submission);
+    if (submission.launch == nullptr) return ForwardingDevice::Submit(submission);
     std::vector<backends::Fill> fills(submission.fills.begin(), submission.fills.end());
     fills.push_back({submission.launch->bindings[KS_BIND_HITS], 0x00100003});
     backends::Submission poisoned = submission;
     poisoned.fills = fills;
-    return device_.Submit(poisoned);
+    return ForwardingDevice::Submit(poisoned);
   }
-  bool Done(backends::Ticket ticket) override { return device_.Done(ticket); }
-  absl::StatusOr<backends::StageTimes> Wait(backends::Ticket ticket,
-                                            backends::Clock::time_point deadline) override {
-    return device_.Wait(ticket, deadline);
-  }
-  absl::StatusOr<backends::Sample> ReadSample() override { return device_.ReadSample(); }
-  absl::StatusOr<backends::Ticket> StartResident(const backends::Launch& launch) override {
-    return device_.StartResident(launch);
-  }
-  absl::StatusOr<backends::Ticket> CopyThenWriteWord(std::span<const backends::Copy> uploads,
-                                                     backends::BufferRange word,
-                                                     uint32_t value) override {
-    return device_.CopyThenWriteWord(uploads, word, value);
-  }
-  void Abandon() override { device_.Abandon(); }
-
- private:
-  Device& device_;
 };
 
 }  // namespace

@@ -24,7 +24,8 @@ inline std::string SourceText(size_t bytes, uint32_t seed) {
     if (kind < 9) {
       text += kWords[random() % std::size(kWords)];
     } else if (kind < 12) {
-      for (uint32_t i = 3 + random() % 9; i > 0; --i) text += static_cast<char>('a' + random() % 26);
+      for (uint32_t i = 3 + random() % 9; i > 0; --i)
+        text += static_cast<char>('a' + random() % 26);
     } else if (kind < 14) {
       text += std::to_string(random() % 100000);
     } else {

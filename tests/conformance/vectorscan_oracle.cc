@@ -48,8 +48,8 @@ std::vector<LiteralHit> VectorscanOracle::Matches(std::span<const uint8_t> text,
     c.hits.push_back({to - c.lengths[id], to, id});
     return 0;
   };
-  hs_scan(database_, reinterpret_cast<const char*>(text.data()),
-          static_cast<unsigned>(text.size()), 0, scratch.get(), on_match, &context);
+  hs_scan(database_, reinterpret_cast<const char*>(text.data()), static_cast<unsigned>(text.size()),
+          0, scratch.get(), on_match, &context);
   std::sort(context.hits.begin(), context.hits.end());
   return std::move(context.hits);
 }
@@ -61,8 +61,8 @@ uint64_t VectorscanOracle::Count(std::span<const uint8_t> text, const Scratch& s
     ++*static_cast<uint64_t*>(opaque);
     return 0;
   };
-  hs_scan(database_, reinterpret_cast<const char*>(text.data()),
-          static_cast<unsigned>(text.size()), 0, scratch.get(), on_match, &count);
+  hs_scan(database_, reinterpret_cast<const char*>(text.data()), static_cast<unsigned>(text.size()),
+          0, scratch.get(), on_match, &count);
   return count;
 }
 

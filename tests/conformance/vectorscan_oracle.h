@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Vectorscan's literal matcher as an oracle and as the peer of the benchmark: it shares no code with
-// what it checks.
+// Vectorscan's literal matcher as an oracle and as the peer of the benchmark: it shares no code
+// with what it checks.
 #pragma once
 
 #include <hs/hs.h>

@@ -33,10 +33,8 @@ DirectEpoch::DirectEpoch(uint32_t ring_slots, uint32_t tenant_count, std::span<c
   }
   const uint32_t tiles = (text_end + 4095) / 4096;
   blobs.resize(KS_BLOB_WORDS + tiles + 1);
-  const Blob blob{.begin = KS_TEXT_LEAD,
-                  .end = text_end,
-                  .own_begin = KS_TEXT_LEAD,
-                  .own_end = text_end};
+  const Blob blob{
+      .begin = KS_TEXT_LEAD, .end = text_end, .own_begin = KS_TEXT_LEAD, .own_end = text_end};
   std::memcpy(blobs.data(), &blob, sizeof(blob));
   tables.assign(table.begin(), table.end());
   hit_words.assign(std::max(hit_capacity, 1u) * KS_HIT_WORDS, 0xeeeeeeee);
@@ -55,6 +53,7 @@ DirectEpoch::DirectEpoch(uint32_t ring_slots, uint32_t tenant_count, std::span<c
   constants[KS_CONST_TILES] = tiles;
   constants[KS_CONST_TABLE_WORDS] = static_cast<uint32_t>(table.size());
   constants[KS_CONST_HIT_CAPACITY] = hit_capacity;
+  constants[KS_CONST_CLAIMS] = ring_slots;
 }
 
 Slot DirectEpoch::ScanSlot() const {
@@ -84,14 +83,15 @@ void DirectEpoch::Run() {
 
 Slot DirectEpoch::slot(uint32_t index) const {
   Slot slot;
-  std::memcpy(static_cast<void*>(&slot), &control[constants[KS_CONST_RING_AT] + index * KS_SLOT_WORDS], sizeof(slot));
+  std::memcpy(static_cast<void*>(&slot),
+              &control[constants[KS_CONST_RING_AT] + index * KS_SLOT_WORDS], sizeof(slot));
   return slot;
 }
 
 std::vector<HitRecord> DirectEpoch::hits() const {
-  std::vector<HitRecord> records(
-      std::min(control[KS_CTL_HITS], constants[KS_CONST_HIT_CAPACITY]));
-  if (!records.empty()) std::memcpy(static_cast<void*>(records.data()), hit_words.data(), records.size() * 8);
+  std::vector<HitRecord> records(std::min(control[KS_CTL_HITS], constants[KS_CONST_HIT_CAPACITY]));
+  if (!records.empty())
+    std::memcpy(static_cast<void*>(records.data()), hit_words.data(), records.size() * 8);
   return records;
 }
 
@@ -99,7 +99,8 @@ std::vector<megakernel::DebugRecord> DirectEpoch::log() const {
   std::vector<megakernel::DebugRecord> records(
       std::min(control[KS_CTL_LOG_CURSOR], KS_CTL_LOG_RECORDS));
   if (!records.empty()) {
-    std::memcpy(static_cast<void*>(records.data()), &control[KS_CTL_LOG_AT], records.size() * sizeof(records[0]));
+    std::memcpy(static_cast<void*>(records.data()), &control[KS_CTL_LOG_AT],
+                records.size() * sizeof(records[0]));
   }
   return records;
 }

@@ -11,17 +11,19 @@ namespace {
 using backends::BackendKind;
 using backends::Limits;
 
+const backends::Identity kCpu{.backend = BackendKind::kCpu};
+const backends::Identity kVulkan{.backend = BackendKind::kVulkan};
 const Limits kLimits{.max_buffer_bytes = 128 << 20, .max_workgroup_size = 256};
 
 void ExpectRefused(const Geometry& geometry, const std::string& field) {
-  const auto layout = LayOut(geometry, kLimits, BackendKind::kVulkan);
+  const auto layout = LayOut(geometry, kLimits, kVulkan);
   EXPECT_EQ(layout.status().code(), absl::StatusCode::kInvalidArgument) << field;
   EXPECT_NE(std::string(layout.status().message()).find(field), std::string::npos)
       << layout.status();
 }
 
 TEST(Geometry, TakesItsDefaults) {
-  const auto layout = LayOut({}, kLimits, BackendKind::kVulkan);
+  const auto layout = LayOut({}, kLimits, kVulkan);
   ASSERT_TRUE(layout.ok()) << layout.status();
   EXPECT_EQ(layout->ring_at % KS_SLOT_WORDS, 0u);
   EXPECT_GE(layout->ring_at, KS_CTL_TENANTS_AT + 3 * 64);
@@ -49,21 +51,29 @@ TEST(Geometry, NamesTheFieldItRefuses) {
 TEST(Geometry, AsksNoWorkgroupOfAHostImage) {
   Limits one = kLimits;
   one.max_workgroup_size = 1;
-  EXPECT_TRUE(LayOut({}, one, BackendKind::kCpu).ok());
-  EXPECT_FALSE(LayOut({}, one, BackendKind::kVulkan).ok());
+  EXPECT_TRUE(LayOut({}, one, kCpu).ok());
+  EXPECT_FALSE(LayOut({}, one, kVulkan).ok());
 }
 
 TEST(Geometry, LeavesASlotForEveryTenantOfABatch) {
   for (uint32_t slots : {2u, 8u, 96u, 256u}) {
     for (uint32_t tenants : {1u, slots / 2, slots - 1}) {
-      const auto layout = LayOut({.slots = slots, .workgroup = slots, .tenants = tenants,
-                                  .batches = 1},
-                                 kLimits, BackendKind::kCpu);
+      const auto layout = LayOut(
+          {.slots = slots, .workgroup = slots, .tenants = tenants, .batches = 1}, kLimits, kCpu);
       ASSERT_TRUE(layout.ok()) << layout.status();
       EXPECT_GE(layout->slots_per_batch, 1u);
       EXPECT_LE(layout->slots_per_batch + tenants, slots);
     }
   }
+}
+
+TEST(Geometry, LimitsStepsOnlyWhereADriverWouldCutLoopsShort) {
+  backends::Identity software = kVulkan;
+  software.software = true;
+  EXPECT_EQ(LayOut({}, kLimits, kVulkan)->step_limit, 0u);
+  EXPECT_EQ(LayOut({}, kLimits, kCpu)->step_limit, 0u);
+  EXPECT_GT(LayOut({}, kLimits, software)->step_limit, 1000u);
+  EXPECT_LT(LayOut({}, kLimits, software)->step_limit * 8, 65535u);
 }
 
 }  // namespace

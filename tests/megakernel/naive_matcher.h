@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The plainest matcher there is, an oracle that shares no code with the tables or the program: every
-// literal tried at every position, byte by byte.
+// The plainest matcher there is, an oracle that shares no code with the tables or the program:
+// every literal tried at every position, byte by byte.
 #pragma once
 
 #include <algorithm>
@@ -44,6 +44,21 @@ inline std::vector<megakernel::LiteralHit> NaiveMatches(
 inline std::vector<megakernel::LiteralHit> NaiveMatches(
     std::span<const megakernel::Literal> literals, std::span<const uint8_t> text) {
   return NaiveMatches(literals, text, 0, text.size());
+}
+
+// "same", or the counts and the first hit that only one side has.
+inline std::string Difference(const std::vector<megakernel::LiteralHit>& got,
+                              const std::vector<megakernel::LiteralHit>& want) {
+  if (got == want) return "same";
+  size_t i = 0;
+  while (i < got.size() && i < want.size() && got[i] == want[i]) ++i;
+  const auto show = [i](const std::vector<megakernel::LiteralHit>& hits) {
+    if (i >= hits.size()) return std::string("the end");
+    return "[" + std::to_string(hits[i].start) + ", " + std::to_string(hits[i].end) + ") of " +
+           std::to_string(hits[i].pattern);
+  };
+  return std::to_string(got.size()) + " hits instead of " + std::to_string(want.size()) +
+         "; number " + std::to_string(i) + " is " + show(got) + " instead of " + show(want);
 }
 
 inline std::span<const uint8_t> Bytes(const std::string& text) {

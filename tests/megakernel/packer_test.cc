@@ -19,10 +19,10 @@ Piece PieceOf(const std::vector<uint8_t>& text, uint32_t tenant = 0) {
 class Packer : public testing::Test {
  protected:
   absl::StatusOr<Packing> Try(std::span<const Piece> pieces) {
-    return Pack(pieces, geometry_, *LayOut(geometry_, {}, backends::BackendKind::kCpu));
+    return Pack(pieces, geometry_, *LayOut(geometry_, {}, {}));
   }
-  Geometry geometry_{.slots = 16, .workgroup = 16, .tenants = 4, .batches = 2,
-                     .batch_bytes = 100000};
+  Geometry geometry_{
+      .slots = 16, .workgroup = 16, .tenants = 4, .batches = 2, .batch_bytes = 100000};
 };
 
 TEST_F(Packer, LaysPiecesEndToEndAndCountsTheirBytesExactly) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The device program as an interpreter, run on the host over hand-made rings: what it does with each
-// opcode and state, and that nothing in a ring makes it read or write outside its bindings.
+// The device program as an interpreter, run on the host over hand-made rings: what it does with
+// each opcode and state, and that nothing in a ring makes it read or write outside its bindings.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables as data: what is refused, what is fixed, and that no damaged image passes the validator and
-// then reads out of bounds.
+// Tables as data: what is refused, what is fixed, and that no damaged image passes the validator
+// and then reads out of bounds.
 #include "megakernel/table.h"
 
 #include <gtest/gtest.h>
@@ -65,8 +65,8 @@ TEST(Table, SurvivesTheRoundTripThroughItsWords) {
 }
 
 TEST(Table, DumpsOneLineALiteral) {
-  const auto table = CompileTable(
-      std::vector<Literal>{{"SeCret", true}, {std::string("a\0\\\xff", 4)}, {"Z"}});
+  const auto table =
+      CompileTable(std::vector<Literal>{{"SeCret", true}, {std::string("a\0\\\xff", 4)}, {"Z"}});
   ASSERT_TRUE(table.ok());
   const std::string dump = DumpTable(*table);
   EXPECT_NE(dump.find("digest " + table->digest + "\n"), std::string::npos);

@@ -4,7 +4,6 @@
 // rules' way.
 #include <gtest/gtest.h>
 #include <re2/filtered_re2.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <map>
@@ -12,60 +11,19 @@
 #include <string>
 #include <vector>
 
+#include "tests/daemon/rules/examples.h"
 #include "tests/daemon/rules/rule_file.h"
-#include "tests/daemon/rules/template.h"
 
 namespace keysieve::rules_testing {
 namespace {
 
-constexpr size_t kRules = 264;
-
-struct Examples {
-  std::vector<Expanded> match;
-  std::vector<std::string> no_match;
-  std::set<std::string> also;
-};
-
-std::vector<std::string> Strings(const toml::table& table, const char* key) {
-  std::vector<std::string> out;
-  if (const toml::array* array = table[key].as_array()) {
-    for (const toml::node& node : *array) out.push_back(node.value<std::string>().value());
-  }
-  return out;
-}
-
-Expanded ExpandOrThrow(const std::string& pattern, const std::string& id, size_t index) {
-  std::string error;
-  std::optional<Expanded> out = Expand(pattern, Seed(id, index), &error);
-  if (!out) throw std::runtime_error("examples.toml: rule " + id + ": " + error);
-  return *out;
-}
-
-std::map<std::string, Examples> ReadExamples() {
-  std::map<std::string, Examples> out;
-  const toml::table root = toml::parse_file(KEYSIEVE_RULE_EXAMPLES);
-  for (const toml::node& node : *root["rule"].as_array()) {
-    const toml::table& table = *node.as_table();
-    const std::string id = table["id"].value<std::string>().value();
-    if (out.count(id) > 0) throw std::runtime_error("examples.toml: rule " + id + " stands twice");
-    Examples& examples = out[id];
-    size_t index = 0;
-    for (const std::string& pattern : Strings(table, "match")) {
-      examples.match.push_back(ExpandOrThrow(pattern, id, index++));
-    }
-    for (const std::string& pattern : Strings(table, "no_match")) {
-      examples.no_match.push_back(ExpandOrThrow(pattern, id, index++).text);
-    }
-    for (const std::string& other : Strings(table, "also")) examples.also.insert(other);
-  }
-  return out;
-}
+constexpr size_t kRules = 266;
 
 class DefaultRules : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     file_ = new RuleFile(ReadRuleFile(KEYSIEVE_DEFAULT_RULES));
-    examples_ = new std::map<std::string, Examples>(ReadExamples());
+    examples_ = new std::map<std::string, Examples>(ReadExamples(KEYSIEVE_RULE_EXAMPLES));
   }
   static void TearDownTestSuite() {
     delete examples_;
@@ -76,13 +34,6 @@ class DefaultRules : public testing::Test {
   static std::vector<Found> Find(const Rule& rule, const std::string& example) {
     return rule.regex ? FindAll(*file_, rule, PathOf(rule), example)
                       : FindAll(*file_, rule, example, "");
-  }
-  // A path the rule's own path regex takes, for rules that have both.
-  static std::string PathOf(const Rule& rule) {
-    for (const char* path : {"main.tf", "secret.yaml", "config.php", "nuget.config", ".npmrc"}) {
-      if (!rule.path || re2::RE2::PartialMatch(path, *rule.path)) return path;
-    }
-    return "none";
   }
 
   static RuleFile* file_;
