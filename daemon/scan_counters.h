@@ -17,12 +17,15 @@ class ScanCounters {
   using ByLabel = std::map<std::string, uint64_t, std::less<>>;
   struct Values {
     uint64_t blobs = 0;
-    ByLabel rejects;      // reason
-    ByLabel scans;        // result
-    ByLabel findings;     // rule
-    ByLabel gaps;         // reason
-    ByLabel exclusions;   // reason
-    ByLabel route_bytes;  // backend
+    // What is known beforehand stands at zero from the start, so that increase() sees the first
+    // one.
+    ByLabel rejects = {
+        {"draining", 0}, {"memory", 0}, {"permission", 0}, {"streams", 0}};  // reason
+    ByLabel scans = {{"cancelled", 0}, {"complete", 0}, {"incomplete", 0}};  // result
+    ByLabel findings;                                                        // rule
+    ByLabel gaps = {{"blob_limit", 0}};                                      // reason
+    ByLabel exclusions = {{"allowlisted_path", 0}};                          // reason
+    ByLabel route_bytes;                                                     // backend
   };
 
   void Rejected(std::string_view reason) { Add(&Values::rejects, reason, 1); }
