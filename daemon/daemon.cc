@@ -17,7 +17,7 @@ namespace {
 constexpr std::chrono::seconds kDrainWait(30);
 constexpr std::chrono::milliseconds kTick(200);
 constexpr int kTrimAfterTicks = 10;  // of quiet, then freed memory goes back to the system
-constexpr std::chrono::seconds kLastCalls(2);
+constexpr std::chrono::seconds kLastCalls(1);
 
 detect::RuleOptions RuleOptionsOf(const config::Config& config) {
   detect::RuleOptions options;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // keysieved: reads settings, starts the daemon, waits for signals. Exit codes: 0 stopped cleanly, 2
 // settings, rules or arguments are wrong, 3 it cannot start.
+#include <grpc/support/log.h>
 #include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <thread>
+#include <cstdlib>
 
 #include "daemon/admin/systemd.h"
 #include "daemon/config/flags.h"
@@ -32,6 +32,8 @@ void TuneProcess() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   std::signal(SIGPIPE, SIG_IGN);
+  // gRPC would write its own lines between ours; whoever wants them sets GRPC_VERBOSITY.
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
   // No core dump may hold a blob; a limit of 1 stops pipes to a collector too.
   const rlimit no_core{1, 1};
   setrlimit(RLIMIT_CORE, &no_core);

@@ -7,6 +7,8 @@
 #include <grpcpp/security/server_credentials.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "evidence/base/status.h"
 
 namespace keysieve::transport {
@@ -101,9 +103,12 @@ void Server::SetServing(bool serving) {
 
 void Server::Shutdown(std::chrono::system_clock::time_point deadline) {
   for (const auto& listener : unix_listeners_) listener->Stop();
-  for (grpc::Server* server : {owner_server_.get(), other_server_.get()}) {
-    if (server != nullptr) server->Shutdown(deadline);
-  }
+  // Side by side: each may wait for connections that clients leave open until the deadline.
+  std::thread owner([this, deadline] {
+    if (owner_server_ != nullptr) owner_server_->Shutdown(deadline);
+  });
+  if (other_server_ != nullptr) other_server_->Shutdown(deadline);
+  owner.join();
   owner_server_.reset();
   other_server_.reset();
   unix_listeners_.clear();
