@@ -202,7 +202,8 @@ void ScanStream::Tick(Clock::time_point now) {
   MutexLock lock(mutex_);
   if (state_ == State::kEnded) return;
   const PipelineOptions& options = pipeline_.options_;
-  if (const auto stalled = sink_->stalled_since(); stalled && now - *stalled > options.stall) {
+  const auto stalled = sink_->stalled_since();
+  if (stalled && now - *stalled > options.stall) {
     return FailNow({.code = absl::StatusCode::kAborted,
                     .reason = "REPLIES_NOT_READ",
                     .message = Cat("replies were not read for ", Seconds(options.stall),
@@ -219,7 +220,8 @@ void ScanStream::Tick(Clock::time_point now) {
                         " s; limits.memory_bytes is ", options.memory_limit),
          .retry_after = kRetrySoon});
   }
-  const bool waits_for_caller = reading_ || state_ == State::kOptions;
+  // While a reply is on its way out it is that clock which runs.
+  const bool waits_for_caller = !stalled && (reading_ || state_ == State::kOptions);
   if (waits_for_caller && outstanding_ == 0 && now - since_ > options.idle) {
     const std::string where =
         blob_ ? Cat("; blob ", blob_->id, " had ", blob_->received, " bytes") : "";

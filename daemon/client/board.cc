@@ -40,6 +40,17 @@ void Board::Settle(size_t index, BlobReport report) {
   result_.reports[index] = std::move(report);
 }
 
+void Board::MarkUnsteady(size_t index, const v1::Omission& gap) {
+  MutexLock lock(mutex_);
+  unsteady_.emplace(index, gap);
+}
+
+std::optional<v1::Omission> Board::Unsteady(size_t index) const {
+  MutexLock lock(mutex_);
+  const auto found = unsteady_.find(index);
+  return found == unsteady_.end() ? std::nullopt : std::optional(found->second);
+}
+
 void Board::Accept(AcceptedStream accepted) {
   MutexLock lock(mutex_);
   if (!result_.accepted) result_.accepted = std::move(accepted);

@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "daemon/client/blob_stream.h"
+#include "daemon/client/files.h"
 #include "evidence/base/mutex.h"
 #include "keysieve/v1/scan.pb.h"
 
@@ -22,6 +24,7 @@ struct Blob {
   std::string path;
   uint64_t size = 0;                         // bytes, when it was met
   std::shared_ptr<const std::string> bytes;  // instead of a file
+  Links links = Links::kRefuse;
 };
 
 // All that is known of one blob at the end.
@@ -54,6 +57,11 @@ class Board {
   bool HasWork() const;
   void Settle(size_t index, BlobReport report);
 
+  // The blob's file ended before its declared size, which no stream can take back: it is read into
+  // memory before it is sent again, and `gap` stays with it.
+  void MarkUnsteady(size_t index, const v1::Omission& gap);
+  std::optional<v1::Omission> Unsteady(size_t index) const;
+
   // The first stream's terms are kept; all streams of a run get the same.
   void Accept(AcceptedStream accepted);
   bool accepted() const;
@@ -75,6 +83,7 @@ class Board {
   mutable Mutex mutex_;
   std::deque<size_t> waiting_ ABSL_GUARDED_BY(mutex_);
   Result result_ ABSL_GUARDED_BY(mutex_);
+  std::map<size_t, v1::Omission> unsteady_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

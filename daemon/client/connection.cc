@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The rich-error messages are not packaged with Debian's protobuf; the two fields needed of them
-// are read from the wire format directly.
+// What gRPC's channels and status codes mean here; the only file that makes a channel.
 #include "daemon/client/connection.h"
 
-#include <google/protobuf/any.pb.h>
-#include <google/protobuf/duration.pb.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
@@ -15,34 +10,13 @@
 #include <cstdint>
 
 #include "evidence/base/status.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 
 namespace keysieve::client {
 namespace {
 
-using google::protobuf::internal::WireFormatLite;
-using google::protobuf::io::CodedInputStream;
-
 constexpr char kSystemSocket[] = "/run/keysieve/keysieve.sock";
-
-// The length-delimited fields `number` of a serialized message, each handed to `use`.
-void ForEachBytesField(const std::string& message, int number,
-                       const std::function<void(const std::string&)>& use) {
-  CodedInputStream in(reinterpret_cast<const uint8_t*>(message.data()),
-                      static_cast<int>(message.size()));
-  while (const uint32_t tag = in.ReadTag()) {
-    const bool wanted =
-        WireFormatLite::GetTagFieldNumber(tag) == number &&
-        WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
-    if (!wanted) {
-      if (!WireFormatLite::SkipField(&in, tag)) return;
-      continue;
-    }
-    uint32_t length = 0;
-    std::string value;
-    if (!in.ReadVarint32(&length) || !in.ReadString(&value, static_cast<int>(length))) return;
-    use(value);
-  }
-}
 
 bool IsPort(const std::string& text) {
   if (text.empty() || text.size() > 5) return false;
@@ -95,22 +69,15 @@ std::shared_ptr<grpc::Channel> Connect(const ServerAddress& server) {
 }
 
 std::optional<std::chrono::milliseconds> RetryDelay(const grpc::Status& status) {
-  std::optional<std::chrono::milliseconds> delay;
-  constexpr int kDetailsOfStatus = 3;
-  constexpr int kDelayOfRetryInfo = 1;
-  ForEachBytesField(status.error_details(), kDetailsOfStatus, [&](const std::string& bytes) {
-    google::protobuf::Any detail;
-    if (!detail.ParseFromString(bytes)) return;
-    const std::string& url = detail.type_url();
-    if (url.substr(url.rfind('/') + 1) != "google.rpc.RetryInfo") return;
-    delay = std::chrono::milliseconds(0);
-    ForEachBytesField(detail.value(), kDelayOfRetryInfo, [&](const std::string& value) {
-      google::protobuf::Duration duration;
-      if (!duration.ParseFromString(value)) return;
-      delay = std::chrono::milliseconds(duration.seconds() * 1000 + duration.nanos() / 1000000);
-    });
-  });
-  return delay;
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) return std::nullopt;
+  for (const google::protobuf::Any& detail : details.details()) {
+    google::rpc::RetryInfo retry;
+    if (!detail.UnpackTo(&retry)) continue;
+    return std::chrono::milliseconds(retry.retry_delay().seconds() * 1000 +
+                                     retry.retry_delay().nanos() / 1000000);
+  }
+  return std::nullopt;
 }
 
 std::string Explain(const grpc::Status& status, const ServerAddress& server) {

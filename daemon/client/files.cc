@@ -20,6 +20,11 @@ namespace {
 
 using v1::Omission;
 
+int OpenForReading(const std::string& path, Links links) {
+  const int no_links = links == Links::kRefuse ? O_NOFOLLOW : 0;
+  return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | no_links);
+}
+
 // Reads until `want` bytes are there, the file ends, or errno says why not (-1).
 ssize_t ReadFully(int fd, char* to, size_t want) {
   size_t done = 0;
@@ -58,8 +63,7 @@ absl::Status OpenError(const std::string& path, int error) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t limit, Links links) {
-  const int no_links = links == Links::kRefuse ? O_NOFOLLOW : 0;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | no_links);
+  const int fd = OpenForReading(path, links);
   if (fd < 0) return OpenError(path, errno);
   struct stat info;
   std::string content;
@@ -80,9 +84,9 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t limi
   return content;
 }
 
-BlobReader BlobReader::OfFile(const std::string& path) {
+BlobReader BlobReader::OfFile(const std::string& path, Links links) {
   BlobReader reader;
-  reader.fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+  reader.fd_ = OpenForReading(path, links);
   struct stat info;
   if (reader.fd_ < 0) {
     const bool vanished = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
@@ -96,6 +100,16 @@ BlobReader BlobReader::OfFile(const std::string& path) {
   } else {
     reader.size_ = static_cast<uint64_t>(info.st_size);
   }
+  return reader;
+}
+
+BlobReader BlobReader::OfSpooledFile(const std::string& path, Links links, uint64_t limit) {
+  auto content = ReadSmallFile(path, limit, links);
+  if (content.ok()) return OfBytes(std::make_shared<const std::string>(*std::move(content)));
+  BlobReader reader;
+  reader.gap_ =
+      MakeOmission(absl::IsNotFound(content.status()) ? Omission::VANISHED : Omission::READ_ERROR,
+                   0, 0, Message(content.status()));
   return reader;
 }
 
@@ -147,7 +161,11 @@ bool BlobReader::ReadFile(size_t want, std::string* out) {
 // Always false: nothing past the size is read, but that there is something is said.
 bool BlobReader::AtDeclaredEnd() {
   char more;
-  if (ReadFully(fd_, &more, 1) == 1) {
+  const ssize_t got = ReadFully(fd_, &more, 1);
+  if (got < 0) {
+    gap_ = MakeOmission(Omission::READ_ERROR, size_, size_,
+                        Cat("cannot be read to its end: ", strerror(errno)));
+  } else if (got > 0) {
     struct stat info;
     const uint64_t now = fstat(fd_, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
     gap_ = MakeOmission(Omission::TRUNCATED, size_, std::max(now, size_ + 1),

@@ -24,7 +24,9 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t limi
 class BlobReader {
  public:
   // A file that a walk met. Never fails: if it cannot be read, gap() says why at once.
-  static BlobReader OfFile(const std::string& path);
+  static BlobReader OfFile(const std::string& path, Links links);
+  // The same, read whole into memory at once, `limit` bytes at most: its size holds.
+  static BlobReader OfSpooledFile(const std::string& path, Links links, uint64_t limit);
   // Bytes already in memory, shared with whoever made them.
   static BlobReader OfBytes(std::shared_ptr<const std::string> bytes);
 

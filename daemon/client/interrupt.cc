@@ -25,11 +25,11 @@ void WatchSignals(Interrupt& interrupt, int signal_fd, int wake_fd) {
   while (poll(fds, 2, -1) < 0) {
   }
   if (fds[0].revents & POLLIN) {
-    const sigset_t set = StopSignals();
-    // A second signal is not held up by a cancellation that takes long.
-    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    // Taken before the signals are let through again: a pending one would end the process.
     signalfd_siginfo info;
     (void)!read(signal_fd, &info, sizeof(info));
+    const sigset_t set = StopSignals();
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);  // a second signal waits for no cancellation
     interrupt.Trigger();
     while (poll(&fds[1], 1, -1) < 0) {
     }

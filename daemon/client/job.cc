@@ -64,7 +64,7 @@ absl::Status Job::Prepare() {
   KS_ASSIGN_OR_RETURN(walk_, Walk(paths, walk));
   for (WalkedFile& file : walk_.files) {
     blob_bytes_ += file.size;
-    blobs_.push_back({std::move(file.path), file.size, nullptr});
+    blobs_.push_back({std::move(file.path), file.size, nullptr, file.links});
   }
   return reads_stdin ? ReadStandardInput() : absl::OkStatus();
 }
@@ -97,7 +97,7 @@ absl::Status Job::ReadStandardInput() {
     }
   }
   blob_bytes_ += bytes->size();
-  const Blob blob{source_.stdin_name, bytes->size(), std::move(bytes)};
+  const Blob blob{source_.stdin_name, bytes->size(), std::move(bytes), Links::kRefuse};
   const auto place = std::upper_bound(blobs_.begin(), blobs_.end(), blob,
                                       [](const Blob& a, const Blob& b) { return a.path < b.path; });
   blobs_.insert(place, blob);
@@ -153,7 +153,7 @@ int Job::ExitCode(const RunReport& report, int findings_code) const {
   Outcome outcome;
   outcome.interrupted = report.interrupted;
   outcome.usage = options_refused_;
-  outcome.failed = report.failed || (!report.complete && report.gaps == 0);
+  outcome.failed = report.failed || report.blobs_settled < report.blobs;
   outcome.findings = report.reported;
   outcome.gaps = report.gaps;
   return ExitCodeOf(outcome, findings_code);

@@ -18,6 +18,7 @@ using v1::Omission;
 
 constexpr uint64_t kChunkBytes = 1 << 20;
 constexpr uint64_t kMessageBytes = 4 << 20;
+constexpr uint64_t kSpoolBytes = 1 << 30;     // of one file; the daemon's own limit is far below
 constexpr uint64_t kChunkOverheadBytes = 64;  // field tags, numbers and lengths, rounded up
 
 uint64_t SmallerUnlessZero(uint64_t ours, uint64_t theirs) {
@@ -110,9 +111,16 @@ void StreamRun::WriteBlobs() {
   Flush();
 }
 
-bool StreamRun::SendBlob(size_t index) {
+BlobReader StreamRun::OpenBlob(size_t index) const {
   const Blob& blob = board_.blob(index);
-  BlobReader reader = blob.bytes ? BlobReader::OfBytes(blob.bytes) : BlobReader::OfFile(blob.path);
+  if (blob.bytes) return BlobReader::OfBytes(blob.bytes);
+  if (!board_.Unsteady(index)) return BlobReader::OfFile(blob.path, blob.links);
+  return BlobReader::OfSpooledFile(blob.path, blob.links,
+                                   SmallerUnlessZero(kSpoolBytes, limits_.blob_bytes()));
+}
+
+bool StreamRun::SendBlob(size_t index) {
+  BlobReader reader = OpenBlob(index);
   if (const auto refusal = Refusal(index, reader)) {
     SettleUnsent(index, *refusal);
     return true;
@@ -128,7 +136,7 @@ bool StreamRun::SendBlob(size_t index) {
     Flight& flight = flights_[index];
     flight.sent = true;
     flight.bytes_sent = reader.offset();
-    flight.gap = reader.gap();
+    flight.gap = reader.gap() ? reader.gap() : board_.Unsteady(index);
   }
   SettleIfDone(index);
   return true;
@@ -166,6 +174,12 @@ bool StreamRun::SendChunks(size_t index, BlobReader& reader) {
     chunk.set_offset(reader.offset());
     more = reader.Read(chunk_bytes, chunk.mutable_data());
     chunk.set_last(!more);
+    if (!first && reader.offset() < reader.size() && !more) {
+      board_.MarkUnsteady(index, *reader.gap());
+      wants_restart_ = true;
+      stream_.Cancel();
+      return false;
+    }
     if (first) {
       chunk.set_path(path);
       // A blob of one chunk declares what was read; a file may have shrunk since it was opened.

@@ -27,6 +27,9 @@ class StreamRun {
   // INTERNAL when the daemon broke its own protocol. Once.
   grpc::Status Run();
 
+  // After Run(): the stream was given up because a file changed; another one will do, at once.
+  bool wants_restart() const { return wants_restart_; }
+
   // After Run(): the blobs that were taken and not settled, in order.
   std::vector<size_t> Unsettled() const;
 
@@ -45,6 +48,7 @@ class StreamRun {
   void OnBlob(BlobAnswer answer);
   void Break(const std::string& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  BlobReader OpenBlob(size_t index) const;
   bool AwaitAccepted();
   void WriteBlobs();
   bool SendBlob(size_t index);
@@ -56,8 +60,9 @@ class StreamRun {
 
   BlobStream& stream_;
   Board& board_;
-  v1::Limits limits_;         // written before accepted_, read after
-  uint64_t batch_bytes_ = 0;  // writer only
+  v1::Limits limits_;           // written before accepted_, read after
+  uint64_t batch_bytes_ = 0;    // writer only
+  bool wants_restart_ = false;  // writer only
 
   mutable Mutex mutex_;
   CondVar changed_;

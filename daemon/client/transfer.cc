@@ -53,7 +53,7 @@ class Worker {
     const grpc::Status status = run.Run();
     board_.GiveBack(run.Unsettled());
     --crew_.streams;
-    return status;
+    return run.wants_restart() ? grpc::Status::OK : status;
   }
 
   bool DeadlinePassed() const {

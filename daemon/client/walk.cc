@@ -64,7 +64,9 @@ class Walker {
  private:
   void Folder(const std::string& path);
   void Child(const std::string& folder, const std::string& name);
-  void File(const std::string& path, uint64_t size) { result_.files.push_back({path, size}); }
+  void File(const std::string& path, uint64_t size) {
+    result_.files.push_back({path, size, Links::kRefuse});
+  }
   void Exclude(const std::string& path, Omission::Reason reason, const std::string& detail) {
     result_.exclusions.push_back({path, MakeOmission(reason, 0, 0, detail)});
   }
@@ -99,7 +101,7 @@ absl::Status Walker::Start(const std::string& argument) {
     if (options_.gitignore) LoadParentLayers(path);
     Folder(path);
   } else if (S_ISREG(info.st_mode)) {
-    File(path, static_cast<uint64_t>(info.st_size));
+    result_.files.push_back({path, static_cast<uint64_t>(info.st_size), Links::kFollow});
   } else {
     Exclude(path, Omission::SPECIAL_FILE, "neither a regular file nor a folder");
   }
@@ -108,8 +110,8 @@ absl::Status Walker::Start(const std::string& argument) {
 
 void Walker::Folder(const std::string& path) {
   if (options_.stop && options_.stop()) return;
-  std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(OpenName(path).c_str()), closedir);
   const std::string shown = WithSlash(path);
+  std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(OpenName(path).c_str()), closedir);
   if (!dir) return Gap(shown.empty() ? "./" : shown, errno, "cannot list the folder");
   std::vector<std::string> names;
   while (true) {

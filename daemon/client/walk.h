@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "daemon/client/files.h"
 #include "keysieve/v1/scan.pb.h"
 
 namespace keysieve::client {
@@ -21,8 +22,9 @@ struct WalkOptions {
 };
 
 struct WalkedFile {
-  std::string path;   // as opened, and as reported
-  uint64_t size = 0;  // bytes, when it was met
+  std::string path;              // as opened, and as reported
+  uint64_t size = 0;             // bytes, when it was met
+  Links links = Links::kRefuse;  // followed only where a link was named by the caller
 };
 
 struct Omitted {

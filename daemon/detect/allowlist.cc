@@ -6,19 +6,12 @@
 #include <algorithm>
 #include <cctype>
 
+#include "daemon/detect/ascii.h"
 #include "daemon/detect/rule_check.h"
 #include "evidence/base/status.h"
 
 namespace keysieve::detect {
 namespace {
-
-char LowerByte(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
-std::string LowerText(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = LowerByte(c);
-  return out;
-}
 
 std::string Trim(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) {
@@ -46,7 +39,7 @@ RegexTarget TargetOf(const AllowlistSpec& spec) {
 
 WordSet::WordSet(const std::vector<Text>& words) {
   for (const Text& word : words) {
-    const std::string lower = LowerText(word.value);
+    const std::string lower = LowerAscii(word.value);
     if (lower.size() == 1) single_ += lower;
     if (lower.size() >= 2) by_prefix_[Prefix(lower)].push_back(lower);
   }
@@ -54,7 +47,7 @@ WordSet::WordSet(const std::vector<Text>& words) {
 
 bool WordSet::FoundIn(std::string_view text) const {
   if (empty()) return false;
-  const std::string lower = LowerText(text);
+  const std::string lower = LowerAscii(text);
   const std::string_view view = lower;
   if (!single_.empty() && view.find_first_of(single_) != std::string_view::npos) return true;
   for (size_t i = 0; i + 1 < view.size(); ++i) {
@@ -72,7 +65,7 @@ absl::StatusOr<Allowlist> Allowlist::Compile(const AllowlistSpec& spec,
   Allowlist list;
   list.all_ = MatchesAll(spec);
   list.target_ = TargetOf(spec);
-  for (const Text& commit : spec.commits) list.commits_.push_back(LowerText(Trim(commit.value)));
+  for (const Text& commit : spec.commits) list.commits_.push_back(LowerAscii(Trim(commit.value)));
   std::sort(list.commits_.begin(), list.commits_.end());
   KS_ASSIGN_OR_RETURN(list.paths_,
                       RegexList::Compile(spec.paths, subject, spec.section + ".paths"));
@@ -89,7 +82,7 @@ absl::StatusOr<Allowlist> Allowlist::Compile(const AllowlistSpec& spec,
 
 bool Allowlist::CommitListed(std::string_view commit) const {
   if (commit.empty() || commits_.empty()) return false;
-  return std::binary_search(commits_.begin(), commits_.end(), LowerText(commit));
+  return std::binary_search(commits_.begin(), commits_.end(), LowerAscii(commit));
 }
 
 bool Allowlist::PathListed(std::string_view path) const {

@@ -23,7 +23,7 @@ class BlobScan {
  public:
   BlobScan(const CompiledRules& rules, const BlobView& blob,
            std::span<const megakernel::LiteralHit> hits)
-      : rules_(rules), blob_(blob), hits_(hits), lines_(blob.bytes) {}
+      : rules_(rules), blob_(blob), hits_(hits, rules.gate.literals().size()), lines_(blob.bytes) {}
 
   // Sorted by (match_start, match_end, rule). Call once.
   std::vector<Finding> Run();
@@ -56,7 +56,7 @@ class BlobScan {
 
   const CompiledRules& rules_;
   const BlobView& blob_;
-  std::span<const megakernel::LiteralHit> hits_;
+  HitIndex hits_;
   LineIndex lines_;
   LineVerdicts verdicts_;
   std::vector<ByteRange> matches_;  // scratch of FindingsOf()

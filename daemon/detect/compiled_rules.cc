@@ -3,10 +3,10 @@
 // the regex stands on.
 #include "daemon/detect/compiled_rules.h"
 
-#include <cctype>
 #include <unordered_map>
 #include <utility>
 
+#include "daemon/detect/ascii.h"
 #include "evidence/base/status.h"
 
 namespace keysieve::detect {
@@ -22,9 +22,8 @@ absl::StatusOr<std::unique_ptr<const Regex>> CompileField(const std::optional<Te
 }
 
 // gitleaks goes by the id: a rule so named catches what no other rule knows.
-bool IsGeneric(std::string id) {
-  for (char& c : id) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return id.find("generic") != std::string::npos;
+bool IsGeneric(const std::string& id) {
+  return LowerAscii(id).find("generic") != std::string::npos;
 }
 
 void WarnOfRegex(const RuleSpec& spec, const Regex& regex, std::vector<std::string>* warnings) {
@@ -48,7 +47,6 @@ absl::StatusOr<CompiledRule> CompileRule(const RuleSpec& spec, std::vector<std::
   KS_ASSIGN_OR_RETURN(rule.path, CompileField(spec.path, subject, "path"));
   if (rule.regex != nullptr) {
     WarnOfRegex(spec, *rule.regex, warnings);
-    rule.matcher = WholeBlobMatcher(rule.regex.get());
   }
   if (spec.secret_group) {
     const int64_t group = spec.secret_group->value;
@@ -89,13 +87,35 @@ void LinkRequired(const RuleFile& set, std::vector<CompiledRule>* rules) {
   }
 }
 
-absl::StatusOr<Gate> BuildGate(const RuleFile& set, const std::vector<CompiledRule>& rules) {
+// Of a regex that sees characters nothing is known: its literals fold beyond ASCII.
+std::optional<RequiredLiterals> RequiredOf(const Regex& regex,
+                                           const std::vector<std::string>& keywords) {
+  if (regex.utf8()) return std::nullopt;
+  const std::optional<SyntaxNode> tree = ParseSyntax(regex.pattern());
+  return tree ? FindRequired(*tree, keywords) : std::nullopt;
+}
+
+// Builds the gate and gives every rule its matcher.
+absl::StatusOr<Gate> BuildGate(const RuleFile& set, std::vector<CompiledRule>* rules) {
+  std::vector<std::optional<RequiredLiterals>> required(rules->size());
   std::vector<GatedRule> gated;
-  gated.reserve(rules.size());
-  for (size_t i = 0; i < rules.size(); ++i) {
-    gated.push_back({&set.rules[i].keywords, rules[i].regex.get(), Subject(set.rules[i])});
+  for (size_t i = 0; i < rules->size(); ++i) {
+    const Regex* regex = (*rules)[i].regex.get();
+    GatedRule& rule = gated.emplace_back(
+        GatedRule{&set.rules[i].keywords, regex, nullptr, Subject(set.rules[i])});
+    if (regex == nullptr) continue;
+    KS_ASSIGN_OR_RETURN(const std::vector<std::string> keywords, KeywordsOf(rule));
+    required[i] = RequiredOf(*regex, keywords);
+    if (required[i]) rule.required = &*required[i];
   }
-  return Gate::Build(gated);
+  KS_ASSIGN_OR_RETURN(Gate gate, Gate::Build(gated));
+  for (size_t i = 0; i < rules->size(); ++i) {
+    CompiledRule& rule = (*rules)[i];
+    if (rule.regex == nullptr) continue;
+    rule.matcher = required[i] ? WindowMatcher(rule.regex.get(), *required[i], gate.required(i))
+                               : WholeBlobMatcher(rule.regex.get());
+  }
+  return gate;
 }
 
 }  // namespace
@@ -122,7 +142,7 @@ absl::StatusOr<CompiledRules> CompileRules(const RuleFile& set, const Fingerprin
     KS_ASSIGN_OR_RETURN(Allowlist compiled, Allowlist::Compile(list, ""));
     allowlists.push_back(std::move(compiled));
   }
-  KS_ASSIGN_OR_RETURN(Gate gate, BuildGate(set, rules));
+  KS_ASSIGN_OR_RETURN(Gate gate, BuildGate(set, &rules));
   return CompiledRules{std::move(rules), std::move(allowlists), std::move(gate),
                        Fingerprinter(keys)};
 }

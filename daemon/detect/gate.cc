@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT
-// Required literals come from RE2's own prefilter, which asks for lower-case atoms in lower-cased
-// text: exactly what literals that ignore ASCII case find, as long as a regex sees bytes. One in
-// UTF-8 also folds letters outside ASCII, so it gets no literals.
+// One literal a byte string, however many rules ask for it, as a keyword or for its windows. All
+// ignore ASCII case: keywords do, and a required literal that is found too often costs a search, no
+// answer.
 #include "daemon/detect/gate.h"
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
+#include "daemon/detect/ascii.h"
 #include "evidence/base/status.h"
-#include "re2/filtered_re2.h"
 
 namespace keysieve::detect {
 namespace {
 
-constexpr int kMinAtomBytes = 3;  // shorter ones are in every file
-
-std::string LowerText(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-  }
-  return text;
+// Does every required literal hold a keyword? Then a match brings a keyword along, and the gate may
+// wait for the literals themselves, which are rarer.
+bool ImpliesKeyword(const std::vector<std::string>& required,
+                    const std::vector<std::string>& keywords) {
+  return !required.empty() && std::all_of(required.begin(), required.end(), [&](auto& literal) {
+    return std::any_of(keywords.begin(), keywords.end(),
+                       [&](auto& keyword) { return literal.find(keyword) != std::string::npos; });
+  });
 }
 
 }  // namespace
@@ -37,99 +39,65 @@ struct Gate::Builder {
     return it->second;
   }
 
-  // True if the rule has keywords to go by.
-  absl::StatusOr<bool> AddKeywords(const GatedRule& rule, uint32_t position) {
-    bool any = false;
-    for (const Text& keyword : *rule.keywords) {
-      if (keyword.value.empty()) continue;
-      if (keyword.value.size() > megakernel::kMaxLiteralBytes) {
-        return RuleError(keyword.where, rule.subject, "keywords",
-                         Cat("one has ", keyword.value.size(), " bytes, more than ",
-                             megakernel::kMaxLiteralBytes, "; shorten it"));
-      }
-      auto& rules = gate.rules_of_literal_[LiteralFor(LowerText(keyword.value))];
-      if (rules.empty() || rules.back() != position) rules.push_back(position);
-      any = true;
-    }
-    return any;
+  void Open(uint32_t literal, uint32_t rule) {
+    auto& rules = gate.rules_of_literal_[literal];
+    if (rules.empty() || rules.back() != rule) rules.push_back(rule);
   }
 
-  void AddToFilter(const Regex& regex, uint32_t position) {
-    if (gate.filter_ == nullptr) {
-      gate.filter_ = std::make_unique<re2::FilteredRE2>(kMinAtomBytes);
+  absl::Status Add(const GatedRule& rule, uint32_t position) {
+    Route& route = gate.routes_.emplace_back(Route::kPath);
+    std::vector<uint32_t>& required = gate.required_.emplace_back();
+    if (rule.regex == nullptr) return absl::OkStatus();
+    KS_ASSIGN_OR_RETURN(const std::vector<std::string> keywords, KeywordsOf(rule));
+    std::vector<std::string> needed;
+    if (rule.required != nullptr) needed = rule.required->literals;
+    for (const std::string& literal : needed) required.push_back(LiteralFor(literal));
+    if (keywords.empty() || ImpliesKeyword(needed, keywords)) {
+      route = needed.empty() ? Route::kWholeBlob : Route::kLiterals;
+      for (uint32_t literal : required) Open(literal, position);
+    } else {
+      route = Route::kKeywords;
+      for (const std::string& keyword : keywords) Open(LiteralFor(keyword), position);
     }
-    re2::RE2::Options options(re2::RE2::Quiet);
-    options.Copy(regex.re2().options());
-    int id = 0;
-    if (gate.filter_->Add(regex.pattern(), options, &id) != re2::RE2::NoError) return;
-    gate.filter_rules_.push_back(position);
-  }
-
-  void FinishFilter() {
-    if (gate.filter_ == nullptr || gate.filter_rules_.empty()) {
-      gate.filter_.reset();
-      return;
-    }
-    std::vector<std::string> atoms;
-    gate.filter_->Compile(&atoms);
-    for (const std::string& atom : atoms) {
-      // A longer one is found by its beginning.
-      gate.atom_literals_.push_back(LiteralFor(atom.substr(0, megakernel::kMaxLiteralBytes)));
-    }
-    // What passes with no atom at all has none to go by.
-    std::vector<int> passed;
-    gate.filter_->AllPotentials({}, &passed);
-    for (uint32_t rule : gate.filter_rules_) gate.routes_[rule] = Route::kLiterals;
-    for (int id : passed) gate.routes_[gate.filter_rules_[id]] = Route::kWholeBlob;
+    return absl::OkStatus();
   }
 };
 
-Gate::Gate() = default;
-Gate::Gate(Gate&&) noexcept = default;
-Gate& Gate::operator=(Gate&&) noexcept = default;
-Gate::~Gate() = default;
+absl::StatusOr<std::vector<std::string>> KeywordsOf(const GatedRule& rule) {
+  std::vector<std::string> keywords;
+  for (const Text& keyword : *rule.keywords) {
+    if (keyword.value.empty()) continue;
+    if (keyword.value.size() > megakernel::kMaxLiteralBytes) {
+      return RuleError(keyword.where, rule.subject, "keywords",
+                       Cat("one has ", keyword.value.size(), " bytes, more than ",
+                           megakernel::kMaxLiteralBytes, "; shorten it"));
+    }
+    keywords.push_back(LowerAscii(keyword.value));
+  }
+  return keywords;
+}
 
 absl::StatusOr<Gate> Gate::Build(std::span<const GatedRule> rules) {
   Builder builder;
-  for (uint32_t i = 0; i < rules.size(); ++i) {
-    Route& route = builder.gate.routes_.emplace_back(Route::kPath);
-    if (rules[i].regex == nullptr) continue;
-    KS_ASSIGN_OR_RETURN(const bool keywords, builder.AddKeywords(rules[i], i));
-    route = keywords ? Route::kKeywords : Route::kWholeBlob;
-    if (!keywords && !rules[i].regex->utf8()) builder.AddToFilter(*rules[i].regex, i);
-  }
-  builder.FinishFilter();
+  for (uint32_t i = 0; i < rules.size(); ++i) KS_RETURN_IF_ERROR(builder.Add(rules[i], i));
   if (builder.gate.literals_.size() > megakernel::kMaxLiterals) {
     return absl::InvalidArgumentError(
-        Cat("rules: they have ", builder.gate.literals_.size(), " different keywords, more than ",
+        Cat("rules: they need ", builder.gate.literals_.size(), " different literals, more than ",
             megakernel::kMaxLiterals, "; drop some rules or keywords"));
   }
   return std::move(builder.gate);
 }
 
-std::vector<uint8_t> Gate::Candidates(std::span<const megakernel::LiteralHit> hits) const {
+std::vector<uint8_t> Gate::Candidates(const HitIndex& hits) const {
   std::vector<uint8_t> wanted(routes_.size(), 0);
-  std::vector<uint8_t> seen(literals_.size(), 0);
-  for (const megakernel::LiteralHit& hit : hits) {
-    if (hit.pattern >= seen.size() || seen[hit.pattern] != 0) continue;
-    seen[hit.pattern] = 1;
-    for (uint32_t rule : rules_of_literal_[hit.pattern]) wanted[rule] = 1;
-  }
   for (size_t i = 0; i < routes_.size(); ++i) {
-    if (routes_[i] == Route::kWholeBlob || routes_[i] == Route::kPath) wanted[i] = 1;
+    wanted[i] = routes_[i] == Route::kWholeBlob || routes_[i] == Route::kPath;
   }
-  if (filter_ != nullptr) MarkLiteralRules(seen, &wanted);
+  for (uint32_t literal = 0; literal < literals_.size(); ++literal) {
+    if (!hits.Has(literal)) continue;
+    for (uint32_t rule : rules_of_literal_[literal]) wanted[rule] = 1;
+  }
   return wanted;
-}
-
-void Gate::MarkLiteralRules(const std::vector<uint8_t>& seen, std::vector<uint8_t>* wanted) const {
-  std::vector<int> atoms;
-  for (size_t atom = 0; atom < atom_literals_.size(); ++atom) {
-    if (seen[atom_literals_[atom]] != 0) atoms.push_back(static_cast<int>(atom));
-  }
-  std::vector<int> passed;
-  filter_->AllPotentials(atoms, &passed);
-  for (int id : passed) (*wanted)[filter_rules_[id]] = 1;
 }
 
 }  // namespace keysieve::detect

@@ -6,12 +6,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <vector>
 
+#include "daemon/detect/hit_index.h"
 #include "daemon/detect/regex.h"
-#include "megakernel/literal.h"
+#include "daemon/detect/required_literals.h"
 
 namespace keysieve::detect {
 
@@ -28,12 +28,18 @@ class RuleMatcher {
   virtual ~RuleMatcher() = default;
 
   // Appends all matches but empty ones, in order. `hits` are all hits of the set's literals in the
-  // blob, sorted; a matcher may leave them aside.
-  virtual void FindAll(std::string_view text, std::span<const megakernel::LiteralHit> hits,
+  // blob; a matcher may leave them aside.
+  virtual void FindAll(std::string_view text, const HitIndex& hits,
                        std::vector<ByteRange>* matches) const = 0;
 };
 
 // Runs the regex over the whole blob. Borrows `regex`, which must outlive it.
 std::unique_ptr<RuleMatcher> WholeBlobMatcher(const Regex* regex);
+
+// Runs the regex only where hits of its required literals say that a match may begin, and as far as
+// a match may reach. `literals` are the positions of `required.literals` in the set. Borrows
+// `regex`, which must outlive it.
+std::unique_ptr<RuleMatcher> WindowMatcher(const Regex* regex, const RequiredLiterals& required,
+                                           std::vector<uint32_t> literals);
 
 }  // namespace keysieve::detect

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "daemon/detect/ascii.h"
 #include "daemon/detect/rule_check.h"
 #include "evidence/base/status.h"
 
@@ -33,7 +34,8 @@ class Spelling {
   // For lists whose order means nothing.
   void AddSorted(std::string_view field, const std::vector<Text>& values, bool lower) {
     std::vector<std::string> sorted;
-    for (const Text& value : values) sorted.push_back(lower ? Lower(value.value) : value.value);
+    for (const Text& value : values)
+      sorted.push_back(lower ? LowerAscii(value.value) : value.value);
     std::sort(sorted.begin(), sorted.end());
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     for (const std::string& value : sorted) Add(field, value);
@@ -46,12 +48,6 @@ class Spelling {
   const std::string& text() const { return text_; }
 
  private:
-  static std::string Lower(std::string text) {
-    for (char& c : text) {
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-    }
-    return text;
-  }
   std::string text_;
 };
 

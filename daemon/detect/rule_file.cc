@@ -4,21 +4,16 @@
 // does not know.
 #include "daemon/detect/rule_file.h"
 
-#include <cctype>
 #include <string>
 #include <utility>
 
+#include "daemon/detect/ascii.h"
+#include "daemon/detect/toml_nesting.h"
 #include "evidence/base/status.h"
 #include "toml++/toml.h"
 
 namespace keysieve::detect {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 class Reader {
  public:
@@ -135,7 +130,7 @@ absl::Status Reader::Extend(const toml::node& node, std::optional<ExtendSpec>* o
   ExtendSpec spec;
   spec.where = At(node);
   for (auto&& [key, value] : *table) {
-    const std::string name = Lower(key.str());
+    const std::string name = LowerAscii(key.str());
     if (name == "path") {
       KS_RETURN_IF_ERROR(ReadText(value, "extend.path", &spec.path));
     } else if (name == "url") {
@@ -157,7 +152,7 @@ absl::Status Reader::Allowlist(const toml::table& table, const std::string& sect
   out->where = At(table);
   out->section = section;
   for (auto&& [key, value] : table) {
-    const std::string name = Lower(key.str());
+    const std::string name = LowerAscii(key.str());
     const std::string field = Cat(section, ".", key.str());
     if (name == "description") {
       KS_RETURN_IF_ERROR(ReadText(value, field, &out->description));
@@ -186,7 +181,7 @@ absl::Status Reader::Required(const toml::table& table, RequiredSpec* out) {
   out->where = At(table);
   out->id.where = out->where;
   for (auto&& [key, value] : table) {
-    const std::string name = Lower(key.str());
+    const std::string name = LowerAscii(key.str());
     if (name == "id") {
       std::optional<Text> id;
       KS_RETURN_IF_ERROR(ReadText(value, "required.id", &id));
@@ -203,7 +198,7 @@ absl::Status Reader::Required(const toml::table& table, RequiredSpec* out) {
 }
 
 absl::Status Reader::RuleKey(const toml::key& key, const toml::node& node, RuleSpec* out) {
-  const std::string name = Lower(key.str());
+  const std::string name = LowerAscii(key.str());
   if (name == "id") return absl::OkStatus();  // read before the others
   if (name == "description") return ReadText(node, name, &out->description);
   if (name == "regex") return ReadText(node, name, &out->regex);
@@ -239,7 +234,7 @@ absl::Status Reader::Rule(const toml::table& table, const Where& where, size_t n
   out->id.where = where;
   subject_ = Cat("rule #", number, " (no id)");
   for (auto&& [key, value] : table) {
-    if (Lower(key.str()) != "id") continue;
+    if (LowerAscii(key.str()) != "id") continue;
     std::optional<Text> id;
     KS_RETURN_IF_ERROR(ReadText(value, "id", &id));
     out->id = *id;
@@ -254,7 +249,7 @@ absl::StatusOr<RuleFile> Reader::File(const toml::table& root) {
   RuleFile file;
   file.name = file_;
   for (auto&& [key, node] : root) {
-    const std::string name = Lower(key.str());
+    const std::string name = LowerAscii(key.str());
     if (name == "title") {
       KS_RETURN_IF_ERROR(ReadText(node, name, &file.title));
     } else if (name == "description") {
@@ -309,6 +304,10 @@ absl::StatusOr<RuleFile> ParseRuleFile(std::string_view toml, const std::string&
     return RuleError({file, 0}, "", "file",
                      Cat("has ", toml.size(), " bytes, more than ", kMaxRuleFileBytes,
                          "; split it or drop rules"));
+  }
+  if (const uint32_t line = LineOfTooDottedKey(toml); line != 0) {
+    return RuleError({file, line}, "", "TOML",
+                     Cat("a key has more than ", kMaxKeyDots, " dots; no rule file needs that"));
   }
   try {
     const toml::table root = toml::parse(toml, name);

@@ -138,11 +138,18 @@ absl::StatusOr<std::string> CheckRules(const std::string& rules_file, const Rule
   for (const std::string& warning : rules->warnings()) {
     out << "warning: " << Printable(warning) << "\n";
   }
-  std::map<std::string, size_t> routes;
-  for (Route route : rules->routes()) ++routes[ToString(route)];
+  std::map<std::string, std::vector<std::string>> by_route;
+  for (size_t i = 0; i < rules->routes().size(); ++i) {
+    by_route[ToString(rules->routes()[i])].push_back(rules->rules()[i].id);
+  }
   out << rules_file << ": " << rules->rules().size() << " rules, " << rules->literals().size()
       << " literals, " << rules->warnings().size() << " warnings\n";
-  for (const auto& [route, count] : routes) out << "  by " << route << ": " << count << "\n";
+  for (const auto& [route, ids] : by_route) {
+    out << "  by " << route << ": " << ids.size();
+    // These cost the most: they run over every byte of every blob.
+    if (route == ToString(Route::kWholeBlob)) out << " (" << Joined(ids) << ")";
+    out << "\n";
+  }
   out << "digest " << rules->digest() << "\n";
   return out.str();
 }

@@ -12,6 +12,7 @@ namespace {
 using backends::Clock;
 
 constexpr std::chrono::seconds kShutdownWait(10);
+constexpr std::chrono::seconds kSamplePeriod(1);
 
 }  // namespace
 
@@ -112,7 +113,7 @@ void Lane::Run() {
   while (Intake()) {
     Fill();
     Collect();
-    PublishStatus();
+    Report();
   }
   if (!abandoned_.load()) {
     // A failure here leaves nothing to do for anyone: the session frees what it can.
@@ -161,7 +162,8 @@ void Lane::Fill() {
   bool submitted = false;
   while (!abandoned_.load() && in_flight_.size() < geometry.batches) {
     if (ready_.empty()) {
-      PackedBatch batch = packer_.Pack(geometry.batch_bytes, max_pieces_);
+      PackedBatch batch =
+          packer_.Pack(geometry.batch_bytes, std::min(max_pieces_, parts_.session->max_pieces()));
       if (batch.pieces.empty()) break;
       ready_.push_back(std::move(batch));
     }
@@ -170,8 +172,7 @@ void Lane::Fill() {
   }
   if (!submitted || abandoned_.load()) return;
   if (const absl::Status flushed = parts_.session->Flush(); !flushed.ok()) {
-    // Whatever was published comes back as failed through Next(), or the session is over.
-    if (flushed.code() == absl::StatusCode::kDataLoss) Quarantine(flushed);
+    Quarantine(flushed);  // a mere failure to dispatch comes back through Next()
   }
 }
 
@@ -209,7 +210,7 @@ bool Lane::SubmitNext() {
                       .begins_blob = cut.begin == 0,
                       .ends_blob = cut.begin + cut.text_bytes == blob.size()});
   }
-  auto id = session.Submit({.table = *table, .pieces = pieces});
+  auto id = session.Submit({.table = *table, .pieces = pieces, .attempt = batch.attempt});
   if (id.ok()) {
     tables_.Began(batch.table->digest);
     in_flight_.push_back({*id, std::move(batch), *table, Clock::now()});
@@ -256,13 +257,11 @@ void Lane::Collect() {
   }
   const absl::StatusCode code = result.status().code();
   if (code == absl::StatusCode::kDeadlineExceeded) {
-    const bool lost =
-        parts_.device != nullptr && parts_.device->health() == backends::Health::kLost;
     const bool hung = Clock::now() - in_flight_.front().since > options_.hang_after;
-    if (lost || hung) Quarantine(result.status());
+    if (parts_.session->ended() || hung) Quarantine(result.status());
     return;
   }
-  if (code == absl::StatusCode::kDataLoss) {
+  if (parts_.session->ended()) {
     Quarantine(result.status());
     return;
   }
@@ -310,14 +309,24 @@ void Lane::Finish(ActiveJob& job, MatchOutcome outcome) {
   done(std::move(outcome));
 }
 
-void Lane::PublishStatus() {
+void Lane::Report() {
+  if (abandoned_.load()) return;
+  for (const std::string& line : parts_.session->TakeDebugLog()) Say(Name() + ": " + line);
+  const Clock::time_point now = Clock::now();
+  if (options_.recorder != nullptr && parts_.device != nullptr && now - sampled_ > kSamplePeriod) {
+    sampled_ = now;
+    if (const auto sample = parts_.device->ReadSample(); sample.ok()) {
+      options_.recorder->Observed(sample->utilization_ratio, sample->occupancy_ratio);
+    }
+  }
   MutexLock lock(mutex_);
   status_.batches_in_flight = static_cast<uint32_t>(in_flight_.size());
-  uint32_t pieces = 0;
-  for (const Flight& flight : in_flight_) {
-    pieces += static_cast<uint32_t>(flight.batch.pieces.size());
-  }
-  status_.slots_used = pieces;
+  status_.slots_used = parts_.session->slots_in_use();
+  status_.resident_bytes = parts_.session->resident_bytes();
+}
+
+void Lane::Say(const std::string& sentence) const {
+  if (options_.say) options_.say(sentence);
 }
 
 }  // namespace keysieve::scheduler

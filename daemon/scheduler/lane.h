@@ -42,6 +42,7 @@ struct LaneOptions {
   evidence::DeviceRecorder* recorder = nullptr;  // null for the CPU; outlives the lane
   std::chrono::milliseconds hang_after{60000};   // one batch; past the session's own watchdog
   std::chrono::milliseconds poll{2};             // between looks for new work while a batch runs
+  std::function<void(const std::string&)> say;   // faults and the program's debug log, for the log
 };
 
 // What GetStatus and the metrics show.
@@ -51,7 +52,7 @@ struct LaneStatus {
   std::string reason;  // empty while open
   uint64_t resident_bytes = 0;
   uint32_t batches_in_flight = 0;
-  uint32_t slots_used = 0;    // pieces published and not yet collected
+  uint32_t slots_used = 0;    // of the ring
   uint64_t queued_blobs = 0;  // waiting or under way
   uint64_t queued_bytes = 0;
 };
@@ -99,7 +100,8 @@ class Lane : public Matcher {
   void FailBatch(PackedBatch batch, const absl::Status& status);
   void Split(PackedBatch batch);
   void Finish(ActiveJob& job, MatchOutcome outcome);
-  void PublishStatus();
+  void Report();
+  void Say(const std::string& sentence) const;
   std::string Name() const;
 
   const LaneOptions options_;
@@ -120,10 +122,11 @@ class Lane : public Matcher {
   LaneParts parts_;
   TableCache tables_;
   Packer packer_;
-  std::deque<PackedBatch> ready_;     // packed, not yet accepted by the session
-  std::deque<Flight> in_flight_;      // in order of submission
-  uint32_t max_pieces_ = UINT32_MAX;  // what the session was seen to take
-  uint32_t faults_in_row_ = 0;        // batches that failed twice, since the last success
+  std::deque<PackedBatch> ready_;          // packed, not yet accepted by the session
+  std::deque<Flight> in_flight_;           // in order of submission
+  uint32_t max_pieces_ = UINT32_MAX;       // what the session was seen to take
+  backends::Clock::time_point sampled_{};  // when the device was last asked about itself
+  uint32_t faults_in_row_ = 0;             // batches that failed twice, since the last success
 
   std::thread thread_;
 };

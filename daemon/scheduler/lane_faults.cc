@@ -40,12 +40,13 @@ void Lane::Faulted(const absl::Status& status, PackedBatch batch) {
     return;
   }
   if (++batch.attempt < kMaxAttempts && code == absl::StatusCode::kInternal) {
-    if (options_.recorder != nullptr) options_.recorder->Retried(batch.attempt);
+    Say(Cat(Name(), " failed and tries again: ", Message(status)));
     ready_.push_front(std::move(batch));
     return;
   }
   const std::string why =
       Cat(Name(), batch.attempt > 1 ? " failed twice: " : " failed: ", Message(status));
+  Say(why + "; the CPU route takes over");
   RecoverBatch(std::move(batch), why);
   if (++faults_in_row_ >= kFaultsBeforeQuarantine && recovery_ != nullptr) {
     Quarantine(absl::InternalError(
@@ -54,7 +55,6 @@ void Lane::Faulted(const absl::Status& status, PackedBatch batch) {
 }
 
 void Lane::RecoverBatch(PackedBatch batch, const std::string& why) {
-  if (options_.recorder != nullptr) options_.recorder->ResidualBatch();
   auto jobs = JobsOf(batch);
   for (const CutPiece& piece : batch.pieces) --piece.job->pieces_out;
   Recover(std::move(jobs), why);
@@ -110,12 +110,19 @@ void Lane::Quarantine(const absl::Status& status) {
     status_.batches_in_flight = 0;
     status_.slots_used = 0;
   }
+  Say(why + "; its work goes to the CPU route");
   if (parts_.device != nullptr) parts_.device->Abandon();
   abandoned_.store(true);
   if (options_.recorder != nullptr) options_.recorder->Quarantined();
   std::deque<Flight> flights;
   flights.swap(in_flight_);
-  for (Flight& flight : flights) RecoverBatch(std::move(flight.batch), why);
+  for (Flight& flight : flights) {
+    // A session that ended has counted these; one that merely hung has not.
+    if (options_.recorder != nullptr && !parts_.session->ended()) {
+      options_.recorder->ResidualBatch();
+    }
+    RecoverBatch(std::move(flight.batch), why);
+  }
   std::deque<PackedBatch> ready;
   ready.swap(ready_);
   for (PackedBatch& batch : ready) RecoverBatch(std::move(batch), why);

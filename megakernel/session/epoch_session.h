@@ -34,6 +34,7 @@ class EpochSession final : public Session {
   absl::StatusOr<BatchResult> Next(backends::Clock::time_point deadline) override;
   bool ended() const override { return !ended_.ok(); }
   uint32_t batches_in_flight() const override { return static_cast<uint32_t>(order_.size()); }
+  uint32_t slots_in_use() const override { return ring_.size() - ring_.free(); }
   uint32_t max_pieces() const override { return layout_.max_pieces; }
   const Geometry& geometry() const override { return options_.geometry; }
   uint64_t resident_bytes() const override;

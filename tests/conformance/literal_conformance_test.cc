@@ -36,6 +36,27 @@ const Shape kShapes[] = {
     {"usual", {.slots = 256, .workgroup = 256, .batches = 4, .batch_bytes = 1 << 20}},
 };
 
+// Keeps one device of every accelerator open for the whole run. Some Vulkan drivers can be loaded
+// into a process only some dozens of times; a device that stays open keeps its driver loaded.
+class KeepsDriversLoaded : public testing::Environment {
+ public:
+  void SetUp() override {
+    for (const BackendKind kind : backends::BuiltBackends()) {
+      if (kind == BackendKind::kCpu) continue;
+      for (const auto& adapter : backends::ProbeAdapters(kind).adapters) {
+        auto device = backends::OpenDevice(adapter, {});
+        if (device.ok()) devices_.push_back(*std::move(device));
+      }
+    }
+  }
+  void TearDown() override { devices_.clear(); }
+
+ private:
+  std::vector<std::unique_ptr<backends::Device>> devices_;
+};
+const testing::Environment* const kDrivers =
+    testing::AddGlobalTestEnvironment(new KeepsDriversLoaded);
+
 class LiteralConformance : public testing::TestWithParam<std::tuple<BackendKind, Shape>> {
  protected:
   // Skips where the adapter is absent; false where the test cannot go on.

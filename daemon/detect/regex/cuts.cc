@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint64_t kBudgetSymbols = 2 << 20;
 constexpr double kCostOfALiteral = 0.01;  // hits per MB: keeps tables small between near equals
+constexpr size_t kMaxConfirmParts = 32;   // behind the literal, in each sequence it stands in
 constexpr double kCostOfUnboundedBefore = 1.2;  // factor: such a window reaches back without end
 
 struct Candidate {
@@ -23,12 +24,15 @@ struct Candidate {
   uint64_t before = 0;  // most bytes from the node's start to the string's
   uint64_t after = 0;   // most bytes from the string's start to the node's end
   double cost = 0;
+  uint32_t confirm = 0;  // a node that matches from the string on
+  bool open = true;      // `confirm` goes on to the node's end, so that more may follow it
 };
 
 // A part of a sequence: what it stands for, if that is few strings, and how wide it is.
 struct Part {
   const ExactSet* exact = nullptr;
   uint64_t max_width = 0;
+  uint32_t id = 0;
 };
 
 megakernel::Literal ToLiteral(const SymbolString& string) {
@@ -51,6 +55,7 @@ class Search {
       : ast_(ast),
         widths_(widths),
         profile_(profile),
+        work_(ast),
         budget_(kBudgetSymbols),
         exact_(ComputeExactSets(ast, &budget_)),
         best_(ast.nodes.size()) {}
@@ -68,6 +73,9 @@ class Search {
     }
     return std::move(best_[ast_.root]);
   }
+
+  // The tree that Candidate::confirm points into.
+  Ast TakeTree() { return std::move(work_); }
 
  private:
   void Visit(uint32_t id) {
@@ -92,11 +100,33 @@ class Search {
     }
   }
 
-  void Offer(Candidate candidate, uint32_t id) {
+  // Whether `candidate` was better than what node `id` had.
+  bool Offer(Candidate candidate, uint32_t id) {
     if (!best_[id] || std::pair(candidate.cost, best_[id]->strings[0].size()) <
                           std::pair(best_[id]->cost, candidate.strings[0].size())) {
       best_[id] = std::move(candidate);  // rarer, or as rare and longer
+      return true;
     }
+    return false;
+  }
+
+  uint32_t Add(NodeKind kind, std::vector<uint32_t> children) {
+    Node node;
+    node.kind = kind;
+    node.children = std::move(children);
+    work_.nodes.push_back(std::move(node));
+    return static_cast<uint32_t>(work_.nodes.size() - 1);
+  }
+
+  // Lengthens the confirming node of `id`'s candidate by the parts from `next` on.
+  void FollowWith(const std::vector<uint32_t>& parts, size_t next, uint32_t id) {
+    Candidate& candidate = *best_[id];
+    if (!candidate.open || next == parts.size()) return;
+    const size_t end = std::min(parts.size(), next + kMaxConfirmParts);
+    std::vector<uint32_t> sequence = {candidate.confirm};
+    for (; next < end; ++next) sequence.push_back(parts[next]);
+    candidate.open = end == parts.size();
+    candidate.confirm = Add(NodeKind::kCat, std::move(sequence));
   }
 
   void TakeFromParts(const Node& node, uint32_t id) {
@@ -114,7 +144,7 @@ class Search {
         candidate.before = AddWidth(candidate.before, ahead);
         candidate.after = AddWidth(candidate.after, rest[i]);
         SetCost(&candidate);
-        Offer(std::move(candidate), id);
+        if (Offer(std::move(candidate), id)) FollowWith(node.children, i + 1, id);
       }
       ahead = AddWidth(ahead, widths_[child].max);
     }
@@ -122,17 +152,20 @@ class Search {
 
   void TakeFromBranches(const Node& node, uint32_t id) {
     Candidate all;
+    std::vector<uint32_t> confirms;
     for (const uint32_t child : node.children) {
       std::optional<Candidate> branch = std::exchange(best_[child], std::nullopt);
       if (!branch) return;
       all.before = std::max(all.before, branch->before);
       all.after = std::max(all.after, branch->after);
       all.strings.insert(all.strings.end(), branch->strings.begin(), branch->strings.end());
+      all.open = all.open && branch->open;
+      confirms.push_back(branch->confirm);
     }
     std::sort(all.strings.begin(), all.strings.end());
     all.strings.erase(std::unique(all.strings.begin(), all.strings.end()), all.strings.end());
     if (all.strings.size() > kMaxCutLiterals || !SetCost(&all)) return;
-    Offer(std::move(all), id);
+    if (Offer(std::move(all), id)) best_[id]->confirm = Add(NodeKind::kAlt, std::move(confirms));
   }
 
   void TakeFromFirstTurn(const Node& node, uint32_t id) {
@@ -140,11 +173,22 @@ class Search {
     if (node.min == 0 || !turn) return;
     const uint64_t more = node.max == kNoMax ? kUnbounded : static_cast<uint64_t>(node.max) - 1;
     turn->after = AddWidth(turn->after, MultiplyWidth(more, widths_[node.children[0]].max));
-    Offer(*std::move(turn), id);
+    if (!Offer(*std::move(turn), id)) return;
+    const uint32_t others =
+        AddRepeat(node, node.min - 1, node.max == kNoMax ? kNoMax : node.max - 1);
+    FollowWith({others}, 0, id);
+  }
+
+  // `node`, which is a repeat, with other counts.
+  uint32_t AddRepeat(const Node& node, int32_t min, int32_t max) {
+    const uint32_t id = Add(NodeKind::kRepeat, node.children);
+    work_.nodes[id].min = min;
+    work_.nodes[id].max = max;
+    return id;
   }
 
   // `node` as one part, or its required turns as parts of their own so that windows can enter it.
-  void AddParts(uint32_t id, std::vector<Part>* parts) const {
+  void AddParts(uint32_t id, std::vector<Part>* parts) {
     const Node& node = ast_.nodes[id];
     const bool fixed = node.min == node.max;
     const ExactSet* turn = nullptr;
@@ -153,18 +197,21 @@ class Search {
       turn = exact ? &*exact : nullptr;
     }
     if (turn == nullptr) {
-      parts->push_back({exact_[id] ? &*exact_[id] : nullptr, widths_[id].max});
+      parts->push_back({exact_[id] ? &*exact_[id] : nullptr, widths_[id].max, id});
       return;
     }
-    const uint64_t width = widths_[node.children[0]].max;
+    const Part one{turn, widths_[node.children[0]].max, node.children[0]};
     const bool single = turn->size() == 1;
     const int32_t front = std::min<int32_t>(node.min, single ? kMaxCutLiteralBytes : 2);
     const int32_t back = std::min<int32_t>(node.min - front, single ? 0 : 2);
-    const uint64_t middle =
-        node.max == kNoMax ? kUnbounded : static_cast<uint64_t>(node.max - front - back);
-    parts->insert(parts->end(), static_cast<size_t>(front), {turn, width});
-    if (middle > 0) parts->push_back({nullptr, MultiplyWidth(middle, width)});
-    parts->insert(parts->end(), static_cast<size_t>(back), {turn, width});
+    const int32_t middle = node.max == kNoMax ? kNoMax : node.max - front - back;
+    parts->insert(parts->end(), static_cast<size_t>(front), one);
+    if (middle != 0) {
+      const uint64_t most = middle == kNoMax ? kUnbounded : static_cast<uint64_t>(middle);
+      parts->push_back({nullptr, MultiplyWidth(most, one.max_width),
+                        AddRepeat(node, node.min - front - back, middle)});
+    }
+    parts->insert(parts->end(), static_cast<size_t>(back), one);
   }
 
   // Offers node `id`, which is `sequence`, every window of neighbouring parts with few strings.
@@ -176,15 +223,22 @@ class Search {
       behind[i] = AddWidth(parts[i].max_width, behind[i + 1]);
     }
     uint64_t ahead = 0;
+    size_t winner = parts.size();
     for (size_t i = 0; i < parts.size(); ++i) {
-      if (!OfferWindowsFrom(parts, i, ahead, behind, id)) return;
+      if (OfferWindowsFrom(parts, i, ahead, behind, id)) winner = i;
       ahead = AddWidth(ahead, parts[i].max_width);
     }
+    if (winner == parts.size()) return;
+    std::vector<uint32_t> confirm;
+    for (; winner < parts.size(); ++winner) confirm.push_back(parts[winner].id);
+    best_[id]->confirm = confirm[0];
+    FollowWith(confirm, 1, id);
   }
 
-  // False once the budget is spent.
+  // Whether one of the windows that begin with part `first` was the best so far.
   bool OfferWindowsFrom(const std::vector<Part>& parts, size_t first, uint64_t ahead,
                         const std::vector<uint64_t>& behind, uint32_t id) {
+    bool won = false;
     std::optional<ExactSet> strings = ExactSet{SymbolString()};
     for (size_t last = first; last < parts.size() && parts[last].exact != nullptr; ++last) {
       strings = Product(*strings, *parts[last].exact, kMaxCutLiterals, &budget_);
@@ -197,10 +251,10 @@ class Search {
       if (longest > kMaxCutLiteralBytes) break;
       if (shortest < kMinLiteralBytes) continue;
       Candidate candidate{*strings, ahead, AddWidth(longest, behind[last + 1])};
-      if (!SetCost(&candidate)) return false;
-      Offer(std::move(candidate), id);
+      if (!SetCost(&candidate)) break;
+      won = Offer(std::move(candidate), id) || won;
     }
-    return budget_.Spend(1);
+    return won;
   }
 
   bool SetCost(Candidate* candidate) {
@@ -216,6 +270,7 @@ class Search {
   const Ast& ast_;
   const std::vector<Widths>& widths_;
   const Profile& profile_;
+  Ast work_;  // the tree, with the confirming nodes added at its end
   Budget budget_;
   std::vector<std::optional<ExactSet>> exact_;
   std::vector<std::optional<Candidate>> best_;
@@ -228,13 +283,14 @@ std::string Lower(std::string bytes) {
   return bytes;
 }
 
-// Where the first occurrence of `inner` stands in every occurrence of `outer`; npos if it need not.
-size_t Inside(const megakernel::Literal& inner, const megakernel::Literal& outer) {
-  if (inner.ignore_case) return Lower(outer.bytes).find(inner.bytes);
-  return outer.ignore_case ? std::string::npos : outer.bytes.find(inner.bytes);
+// Whether every occurrence of `longer` begins with one of `start`.
+bool Begins(const megakernel::Literal& start, const megakernel::Literal& longer) {
+  if (start.ignore_case) return Lower(longer.bytes).starts_with(start.bytes);
+  return !longer.ignore_case && longer.bytes.starts_with(start.bytes);
 }
 
-// Drops every literal that holds another one: the inner one's hit does for both.
+// Drops every literal that begins with another one: that one's hit does for both. One that merely
+// holds another stays, because its hit is where `confirm` begins.
 Cut ToCut(const Candidate& candidate, const Profile& profile) {
   Cut cut;
   cut.before = candidate.before;
@@ -246,20 +302,14 @@ Cut ToCut(const Candidate& candidate, const Profile& profile) {
     if (a.ignore_case != b.ignore_case) return a.ignore_case;
     return a.bytes < b.bytes;
   });
-  uint64_t furthest = 0;
   for (megakernel::Literal& literal : literals) {
-    size_t offset = std::string::npos;
-    for (const megakernel::Literal& kept : cut.literals) {
-      offset = std::min(offset, Inside(kept, literal));
-    }
-    if (offset != std::string::npos) {
-      furthest = std::max<uint64_t>(furthest, offset);
+    if (std::any_of(cut.literals.begin(), cut.literals.end(),
+                    [&](const auto& kept) { return Begins(kept, literal); })) {
       continue;
     }
     cut.hits_per_mb += profile.HitsPerMb(literal);
     cut.literals.push_back(std::move(literal));
   }
-  cut.before = AddWidth(cut.before, furthest);
   return cut;
 }
 
@@ -270,8 +320,14 @@ Analysis Analyze(const Ast& ast, const Profile& profile) {
   Analysis analysis;
   analysis.width = widths[ast.root];
   analysis.run = FindRunProbe(ast, widths);
-  const std::optional<Candidate> best = Search(ast, widths, profile).Find();
-  if (best) analysis.cut = ToCut(*best, profile);
+  if (analysis.width.max == kUnbounded) {
+    analysis.prefix = BoundedPrefix(ast, ast.root, kMaxPrefixBytes);
+  }
+  Search search(ast, widths, profile);
+  const std::optional<Candidate> best = search.Find();
+  if (!best) return analysis;
+  analysis.cut = ToCut(*best, profile);
+  analysis.cut->confirm = BoundedPrefix(search.TakeTree(), best->confirm, kMaxConfirmBytes);
   return analysis;
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "daemon/detect/regex/ast.h"
+#include "daemon/detect/regex/prefix.h"
 #include "daemon/detect/regex/profile.h"
 #include "daemon/detect/regex/widths.h"
 #include "megakernel/literal.h"
@@ -26,14 +27,18 @@ namespace keysieve::detect::regex {
 inline constexpr size_t kMinLiteralBytes = 3;
 inline constexpr size_t kMaxCutLiteralBytes = 24;
 inline constexpr size_t kMaxCutLiterals = 256;
+inline constexpr uint64_t kMaxConfirmBytes = 160;
+inline constexpr uint64_t kMaxPrefixBytes = 512;
 
 // Every match [s, e), by whatever path through the regex, holds an occurrence [p, q) of one of
-// `literals` with s <= p, q <= e, p - s <= before and e - p <= after.
+// `literals` with s <= p, q <= e, p - s <= before and e - p <= after; and at that same p, if there
+// is a `confirm`, it matches (anchored there, with the whole text as its context).
 struct Cut {
-  std::vector<megakernel::Literal> literals;  // 1 to kMaxCutLiterals, distinct, none inside another
+  std::vector<megakernel::Literal> literals;  // 1 to kMaxCutLiterals, none the start of another
   uint64_t before = 0;                        // bytes; kUnbounded = no limit
   uint64_t after = 0;
   double hits_per_mb = 0;  // of all literals together, estimated
+  std::optional<Prefix> confirm;
 };
 
 // Every match [s, e) holds at least `min_bytes` neighbouring bytes of `set`, the first of them at p
@@ -46,9 +51,10 @@ struct RunProbe {
 };
 
 struct Analysis {
-  Widths width;                 // of the whole regex
-  std::optional<Cut> cut;       // none: no literal of kMinLiteralBytes or more is required
-  std::optional<RunProbe> run;  // the longest required run, of 2 bytes or more
+  Widths width;                  // of the whole regex
+  std::optional<Cut> cut;        // none: no literal of kMinLiteralBytes or more is required
+  std::optional<RunProbe> run;   // the longest required run, of 2 bytes or more
+  std::optional<Prefix> prefix;  // of the whole regex, where its width is unbounded
 };
 
 // Pure: the same tree and profile give the same answer. Thread-safe. Work and memory are bounded

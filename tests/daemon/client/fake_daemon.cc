@@ -87,6 +87,7 @@ struct Assembly {
     }
     bytes += chunk.data();
     if (declared && bytes.size() > *declared) return "more bytes than were declared";
+    if (declared && chunk.last() && bytes.size() != *declared) return "fewer bytes than declared";
     if (chunk.last()) open.reset();
     return "";
   }

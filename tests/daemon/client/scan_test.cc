@@ -216,6 +216,12 @@ TEST_F(Scan, OptionsReachTheDaemon) {
   EXPECT_EQ(options.ignores(2).content(), "x");
 }
 
+TEST_F(Scan, ANamedLinkToAFileIsRead) {
+  tree_.Write("secret", "LEAK-a");
+  std::filesystem::create_symlink("secret", tree_ / "link");
+  EXPECT_THAT(Run({tree_ / "link"}).out, HasSubstr("/link:1:1\n"));
+}
+
 TEST_F(Scan, AnEmptyFolderStillAsksTheDaemon) {
   EXPECT_EQ(Run({tree_.path()}).code, 0);
   EXPECT_EQ(daemon_.streams(), 1);

@@ -93,6 +93,20 @@ TEST(RuleFile, RefusesBrokenTomlWithItsLine) {
   EXPECT_THAT(LoadError("a = 1\nb ="), StartsWith("test.toml:2: TOML: "));
 }
 
+TEST(RuleFile, RefusesNestingThatWouldOverrunTheStack) {
+  std::string dots;
+  for (int i = 0; i < 300000; ++i) dots += "a.";
+  EXPECT_THAT(LoadError("\n[" + dots + "a]\n"), StartsWith("test.toml:2: TOML: a key has more"));
+  EXPECT_THAT(LoadError(dots + "a = 1\n"), HasSubstr("a key has more than 8 dots"));
+  EXPECT_THAT(LoadError("x = {" + dots + "a = 1}\n"), HasSubstr("a key has more than 8 dots"));
+  EXPECT_THAT(LoadError("\"q\\\".\"." + dots + "a = 1\n"), HasSubstr("a key has more than 8 dots"));
+  EXPECT_THAT(LoadError("x = " + std::string(300000, '[')), HasSubstr("nested"));
+  // Dots in strings and comments are no keys'.
+  EXPECT_EQ(LoadError("# " + dots + "\ntitle = \"" + dots + "\"\ndescription = '''\n" + dots +
+                      "\n'''\n[allowlist]\nstopwords = ['.........', \"\\\".........\", 'b']\n"),
+            "");
+}
+
 TEST(RuleFile, RefusesValuesOfTheWrongType) {
   const std::string rule = "[[rules]]\nid = 'a'\nregex = 'x'\n";
   EXPECT_EQ(LoadError(rule + "keywords = 'x'"),

@@ -97,8 +97,9 @@ TEST(RuleSet, SeesCharactersWhereARegexNamesThem) {
 TEST(RuleSet, RulesWithKeywordsWaitForOneAnywhere) {
   const auto rules = Load(Rule("a", "secret", "keywords = ['Marker', '']"));
   EXPECT_EQ(rules->routes()[0], Route::kKeywords);
-  ASSERT_THAT(rules->literals(), SizeIs(1));
-  EXPECT_EQ(rules->literals()[0].bytes, "marker");
+  ASSERT_THAT(rules->literals(), SizeIs(2));  // the keyword, and what the regex is looked for by
+  EXPECT_EQ(rules->literals()[0].bytes, "secret");
+  EXPECT_EQ(rules->literals()[1].bytes, "marker");
   EXPECT_TRUE(rules->literals()[0].ignore_case);
   EXPECT_THAT(ScanText(*rules, "secret"), IsEmpty());
   EXPECT_THAT(ScanText(*rules, "secret" + std::string(300000, '.') + "MARKER"), SizeIs(1));

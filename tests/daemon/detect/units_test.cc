@@ -153,7 +153,7 @@ TEST_F(RulesCli, ChecksAFile) {
   EXPECT_THAT(*text,
               HasSubstr("warning: " + rules_ + ":9: rule github-pat: severity: unknown key"));
   EXPECT_THAT(*text, HasSubstr("3 rules, 1 literals, 1 warnings"));
-  EXPECT_THAT(*text, HasSubstr("by whole blob: 1"));
+  EXPECT_THAT(*text, HasSubstr("by whole blob: 1 (four)\n"));
   EXPECT_THAT(*text, HasSubstr("digest "));
   const auto broken = CheckRules(Write("broken.toml", "[[rules]]\nid = 'a'\n"), {});
   EXPECT_THAT(Message(broken.status()), HasSubstr("broken.toml:1: rule a: regex: missing"));
@@ -164,7 +164,7 @@ TEST_F(RulesCli, ListsRulesInOrder) {
   const auto text = ListRules(rules_, {});
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(*text,
-            "github-pat  keywords    [token] a GitHub token\n"
+            "github-pat  literals    [token] a GitHub token\n"
             "store       path        \n"
             "four        whole blob  \n");
 }

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -70,13 +71,33 @@ TEST(Cuts, AreCaseInsensitiveOnlyIfALetterIs) {
   EXPECT_THAT(LiteralsOf("(?i)1-_3"), ElementsAre("1-_3"));
 }
 
-TEST(Cuts, DropLiteralsThatHoldAnotherAndKeepTheReach) {
+TEST(Cuts, DropLiteralsThatBeginWithAnother) {
   const Analysis analysis = AnalysisOf("(?:qzk|ab_qzk|qzkjjj)[0-9]");
   ASSERT_TRUE(analysis.cut);
-  ASSERT_EQ(analysis.cut->literals.size(), 1u);
+  ASSERT_EQ(analysis.cut->literals.size(), 2u);
   EXPECT_EQ(analysis.cut->literals[0].bytes, "qzk");
-  EXPECT_EQ(analysis.cut->before, 3u);
+  EXPECT_EQ(analysis.cut->literals[1].bytes, "ab_qzk");
+  EXPECT_EQ(analysis.cut->before, 0u);
   EXPECT_EQ(analysis.cut->after, 7u);
+}
+
+// Whether the cut's confirm matches `text` from its start.
+bool Confirms(const std::string& pattern, const std::string& text) {
+  const Analysis analysis = AnalysisOf(pattern);
+  EXPECT_TRUE(analysis.cut && analysis.cut->confirm) << pattern;
+  if (!analysis.cut || !analysis.cut->confirm) return false;
+  const RE2 re(analysis.cut->confirm->pattern, RE2::Latin1);
+  return re.Match(text, 0, text.size(), RE2::ANCHOR_START, nullptr, 0);
+}
+
+TEST(Cuts, ConfirmByWhatFollowsTheLiteral) {
+  EXPECT_TRUE(Confirms("[a-z]{3}qzk[0-9]{4}(?:;|,)", "qzk1234,"));
+  EXPECT_FALSE(Confirms("[a-z]{3}qzk[0-9]{4}(?:;|,)", "qzk1234."));
+  EXPECT_FALSE(Confirms("(?:(?:qzk|jjv)=){1,2}[0-9]", "qzk=x"));
+  EXPECT_TRUE(Confirms("(?:(?:qzk|jjv)=)+[0-9]", "qzk=jjv=7"));
+  EXPECT_TRUE(Confirms("(?:qzk=|jjv:.*)[0-9]", "jjv:" + std::string(33, 'x')));
+  EXPECT_TRUE(Confirms("q{3,5}z", "qqqqz"));
+  EXPECT_FALSE(Confirms("q{3,5}z", "qqqqx"));
 }
 
 TEST(Cuts, ReachFromTheLiteralToBothEndsOfTheMatch) {
@@ -142,14 +163,34 @@ bool StandsAt(const megakernel::Literal& literal, std::string_view text, size_t 
   return true;
 }
 
-bool CutHolds(const Cut& cut, std::string_view match) {
+// Whether `prefix` matches, anchored at `at`, and no further than it claims.
+bool Matches(const RE2& re, uint64_t max_bytes, const std::string& text, size_t at) {
+  const size_t end = std::min<size_t>(text.size(), at + max_bytes);
+  return re.Match(text, at, end, RE2::ANCHOR_START, nullptr, 0);
+}
+
+bool CutHolds(const Cut& cut, const std::string& text, std::string_view match) {
+  RE2::Options options(RE2::Latin1);
+  options.set_log_errors(false);
+  const RE2 confirm(cut.confirm ? cut.confirm->pattern : "", options);
+  const uint64_t bytes = cut.confirm ? cut.confirm->max_bytes : 0;
+  const size_t start = static_cast<size_t>(match.data() - text.data());
   for (size_t p = 0; p < match.size(); ++p) {
     if (p > cut.before || match.size() - p > cut.after) continue;
     for (const auto& literal : cut.literals) {
-      if (StandsAt(literal, match, p)) return true;
+      if (!StandsAt(literal, match, p)) continue;
+      if (!confirm.ok() || Matches(confirm, bytes, text, start + p)) return true;
     }
   }
   return false;
+}
+
+bool PrefixHolds(const Prefix& prefix, const std::string& text, std::string_view match) {
+  RE2::Options options(RE2::Latin1);
+  options.set_log_errors(false);
+  const RE2 re(prefix.pattern, options);
+  return !re.ok() ||
+         Matches(re, prefix.max_bytes, text, static_cast<size_t>(match.data() - text.data()));
 }
 
 bool RunHolds(const RunProbe& run, std::string_view match) {
@@ -188,7 +229,9 @@ void CheckOne(uint64_t seed, Tally* tally) {
     for (size_t at = 0; re.Match(text, at, text.size(), RE2::UNANCHORED, &group, 1);) {
       const std::string_view match(group.data(), group.size());
       ASSERT_FALSE(match.empty()) << pattern;
-      ASSERT_TRUE(!analysis.cut || CutHolds(*analysis.cut, match)) << seed << ": " << pattern;
+      ASSERT_TRUE(!analysis.cut || CutHolds(*analysis.cut, text, match)) << seed << ": " << pattern;
+      ASSERT_TRUE(!analysis.prefix || PrefixHolds(*analysis.prefix, text, match))
+          << seed << ": " << pattern;
       ASSERT_TRUE(!analysis.run || RunHolds(*analysis.run, match)) << seed << ": " << pattern;
       ++tally->matches;
       at = static_cast<size_t>(match.data() - text.data()) + match.size();

@@ -33,6 +33,7 @@ struct Rule {
   std::string id;
   std::unique_ptr<RE2> re;
   Analysis analysis;
+  std::unique_ptr<WindowedMatcher> matcher;
   std::vector<uint64_t> positions;  // in the blob at hand
   double window_time = 0;
 };
@@ -85,23 +86,19 @@ Spans Windowed(const Rule& rule, std::string_view blob) {
   auto collect = [&](std::span<const std::string_view> groups) {
     for (const auto& group : groups) spans.emplace_back(group.data(), group.size());
   };
-  const Analysis& a = rule.analysis;
-  if (a.cut) {
-    WindowedMatcher(*rule.re, a.cut->before, a.cut->after)
-        .ForEachMatch(blob, rule.positions, collect);
+  if (rule.analysis.cut) {
+    rule.matcher->ForEachMatch(blob, rule.positions, collect);
   } else {
-    WindowedMatcher(*rule.re, a.run->before, a.run->after)
-        .ForEachMatchOfRuns(blob, FindRuns(blob, *a.run), collect);
+    rule.matcher->ForEachMatchByRuns(blob, collect);
   }
   return spans;
 }
 
 Spans Whole(const Rule& rule, std::string_view blob) {
   Spans spans;
-  WindowedMatcher(*rule.re, kUnbounded, kUnbounded)
-      .ForEachMatchOfBlob(blob, [&](std::span<const std::string_view> groups) {
-        for (const auto& group : groups) spans.emplace_back(group.data(), group.size());
-      });
+  rule.matcher->ForEachMatchOfBlob(blob, [&](std::span<const std::string_view> groups) {
+    for (const auto& group : groups) spans.emplace_back(group.data(), group.size());
+  });
   return spans;
 }
 
@@ -113,8 +110,11 @@ std::vector<Rule> LoadRules(const char* path) {
     options.set_max_mem(64 << 20);
     const auto ast = ParseRegex(regex.pattern);
     if (!ast.ok()) continue;
-    rules.push_back(
-        {regex.id, std::make_unique<RE2>(regex.pattern, options), Analyze(*ast, profile), {}, 0});
+    Rule& rule = rules.emplace_back();
+    rule.id = regex.id;
+    rule.re = std::make_unique<RE2>(regex.pattern, options);
+    rule.analysis = Analyze(*ast, profile);
+    rule.matcher = std::make_unique<WindowedMatcher>(*rule.re, rule.analysis);
   }
   return rules;
 }

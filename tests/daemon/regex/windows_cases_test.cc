@@ -69,13 +69,12 @@ TEST(Windows, GiveTheWholeBlobsMatchesForEveryGitleaksRegexOnItsVectors) {
         for (const auto& group : groups) spans->emplace_back(group.data(), group.size());
       };
     };
-    WindowedMatcher(re, kUnbounded, kUnbounded).ForEachMatchOfBlob(blob, collect_to(&whole));
+    const WindowedMatcher matcher(re, analysis);
+    matcher.ForEachMatchOfBlob(blob, collect_to(&whole));
     if (analysis.cut) {
-      WindowedMatcher(re, analysis.cut->before, analysis.cut->after)
-          .ForEachMatch(blob, HitsOf(*analysis.cut, blob, lower), collect_to(&windowed));
+      matcher.ForEachMatch(blob, HitsOf(*analysis.cut, blob, lower), collect_to(&windowed));
     } else {
-      WindowedMatcher(re, analysis.run->before, analysis.run->after)
-          .ForEachMatchOfRuns(blob, FindRuns(blob, *analysis.run), collect_to(&windowed));
+      matcher.ForEachMatchByRuns(blob, collect_to(&windowed));
     }
     EXPECT_EQ(whole, windowed) << regex.id;
     matches += whole.size();

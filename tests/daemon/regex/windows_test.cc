@@ -97,7 +97,7 @@ Matches InWindows(const std::string& pattern, std::string_view text) {
   EXPECT_TRUE(analysis.cut) << pattern;
   if (!analysis.cut) return matches;
   const RE2 re(pattern, Latin1());
-  WindowedMatcher(re, analysis.cut->before, analysis.cut->after)
+  WindowedMatcher(re, analysis)
       .ForEachMatch(text, HitsOf(*analysis.cut, text), Collect(text, &matches));
   return matches;
 }
@@ -117,7 +117,9 @@ TEST(Windows, GiveTheLongMatchThatTouchesNoEdge) {
   Matches matches;
   const std::string text = "..abcz..";
   const std::vector<uint64_t> hits = {2};
-  WindowedMatcher(re, 0, kUnbounded).ForEachMatch(text, hits, Collect(text, &matches));
+  Analysis analysis;
+  analysis.cut = Cut{.before = 0, .after = kUnbounded};
+  WindowedMatcher(re, analysis).ForEachMatch(text, hits, Collect(text, &matches));
   EXPECT_THAT(matches, ElementsAre(" [2,6)"));
 }
 
@@ -139,12 +141,35 @@ TEST(Windows, LetOneMatchSwallowTheHitsInsideIt) {
   EXPECT_THAT(InWindows(".*?qzk(x)?", "ab qzkx cd qzk"), ElementsAre(" [0,7) [6,7)", " [7,14) -"));
 }
 
+// RE2 20220601 in Latin-1 loses matches of branches that share a first byte above 0x7F; the prefix
+// made for a rule must not fall into that.
+TEST(Windows, StartAtBytesAbove0x7F) {
+  const std::string text =
+      "zz\xC3"
+      "abqzkz;z;!zz";
+  EXPECT_THAT(InWindows("\xC3"
+                        "abqzk(?:z;)*!",
+                        text),
+              ElementsAre(" [2,13)"));
+}
+
+TEST(Windows, WithoutACutOrARunAreTheWholeBlob) {
+  const RE2 re("[0-9]|b", Latin1());
+  const std::string text = "a1bb";
+  const WindowedMatcher matcher(re, Analysis());
+  Matches by_hits, by_runs;
+  matcher.ForEachMatch(text, {}, Collect(text, &by_hits));
+  matcher.ForEachMatchByRuns(text, Collect(text, &by_runs));
+  EXPECT_THAT(by_hits, ElementsAre(" [1,2)", " [2,3)", " [3,4)"));
+  EXPECT_EQ(by_runs, by_hits);
+}
+
 TEST(Windows, WithoutHelpAreTheWholeBlob) {
   for (const char* pattern : {"a*", "a*?", "|a", "b*|a", "\\b", "$", "", "(a|)(b|)"}) {
     const RE2 re(pattern, Latin1());
     const std::string text = "aab ba\nabba";
     Matches matches;
-    WindowedMatcher(re, kUnbounded, kUnbounded).ForEachMatchOfBlob(text, Collect(text, &matches));
+    WindowedMatcher(re, Analysis()).ForEachMatchOfBlob(text, Collect(text, &matches));
     EXPECT_EQ(matches, WholeBlob(re, text)) << pattern;
   }
 }
@@ -201,7 +226,7 @@ std::string RandomPattern(RandomRegex* random) {
 }
 
 struct Tally {
-  uint64_t cases = 0, matches = 0, narrow = 0, open = 0, runs = 0;
+  uint64_t cases = 0, matches = 0, narrow = 0, open = 0, runs = 0, refuted = 0;
 };
 
 class Differential {
@@ -214,14 +239,18 @@ class Differential {
     const RE2 re(pattern_, Latin1());
     const auto ast = ParseRegex(pattern_);
     if (!re.ok() || !ast.ok()) return;
-    const Analysis analysis = Analyze(*ast, profile);
+    Analysis analysis = Analyze(*ast, profile);
     if (!analysis.cut && !analysis.run) return;
+    Loosen(&analysis);
+    Analysis runs = analysis;
+    runs.cut.reset();
+    const WindowedMatcher by_cut(re, analysis), by_runs(re, runs);
     for (int i = 0; i < 8 && !::testing::Test::HasFatalFailure(); ++i) {
       const std::string text = Text(*ast);
       const Matches expected = WholeBlob(re, text);
       tally->matches += expected.size();
-      if (analysis.cut) CheckCut(re, *analysis.cut, text, expected, tally);
-      if (analysis.run) CheckRun(re, *analysis.run, text, expected, tally);
+      if (analysis.cut) CheckCut(by_cut, *analysis.cut, text, expected, tally);
+      if (analysis.run) CheckRuns(by_runs, text, expected, tally);
     }
   }
 
@@ -236,41 +265,57 @@ class Differential {
     return text;
   }
 
-  uint64_t Looser(uint64_t reach) {
-    return random_.Below(2) == 0 ? reach : AddWidth(reach, random_.Below(20));
+  // Everything an analysis may claim less of, now and then.
+  void Loosen(Analysis* analysis) {
+    auto looser = [&](uint64_t* reach) {
+      if (random_.Below(3) == 0) *reach = AddWidth(*reach, random_.Below(20));
+      if (random_.Below(12) == 0) *reach = kUnbounded;
+    };
+    if (analysis->cut) {
+      looser(&analysis->cut->before);
+      looser(&analysis->cut->after);
+      if (random_.Below(3) == 0) analysis->cut->confirm.reset();
+    }
+    if (analysis->run) {
+      looser(&analysis->run->before);
+      looser(&analysis->run->after);
+    }
+    if (random_.Below(4) == 0) analysis->prefix.reset();
   }
 
-  void CheckCut(const RE2& re, const Cut& cut, const std::string& text, const Matches& expected,
-                Tally* tally) {
+  void CheckCut(const WindowedMatcher& matcher, const Cut& cut, const std::string& text,
+                const Matches& expected, Tally* tally) {
     std::vector<uint64_t> hits = HitsOf(cut, text);
+    tally->refuted += !hits.empty() && expected.empty();
     // Hits that are none only make windows larger.
     for (uint64_t n = random_.Below(8) == 0 ? 3 : 0; n > 0 && !text.empty(); --n) {
       hits.push_back(random_.Below(text.size()));
     }
     std::sort(hits.begin(), hits.end());
-    const uint64_t before = Looser(cut.before), after = Looser(cut.after);
     Matches matches;
-    WindowedMatcher(re, before, after).ForEachMatch(text, hits, Collect(text, &matches));
+    matcher.ForEachMatch(text, hits, Collect(text, &matches));
     ++tally->cases;
-    tally->open += before == kUnbounded || after == kUnbounded;
+    tally->open += cut.before == kUnbounded || cut.after == kUnbounded;
     std::vector<Sighting> sightings;
     for (const uint64_t hit : hits) sightings.push_back({hit, hit});
     uint64_t covered = 0;
-    for (const Window& w : WindowsOf(sightings, before, after, text.size())) {
+    for (const Window& w : WindowsOf(sightings, cut.before, cut.after, text.size())) {
       covered += w.end - w.begin;
     }
     tally->narrow += !expected.empty() && covered < text.size() / 2;
-    ASSERT_EQ(matches, expected) << "seed " << seed_ << ": " << pattern_ << " on " << text;
+    ASSERT_EQ(matches, expected) << "cut, seed " << seed_ << ": " << pattern_ << " on " << text
+                                 << " -" << cut.before << " +" << cut.after << " hits "
+                                 << ::testing::PrintToString(hits) << " confirm "
+                                 << (cut.confirm ? cut.confirm->pattern : "-");
   }
 
-  void CheckRun(const RE2& re, const RunProbe& run, const std::string& text,
-                const Matches& expected, Tally* tally) {
+  void CheckRuns(const WindowedMatcher& matcher, const std::string& text, const Matches& expected,
+                 Tally* tally) {
     Matches matches;
-    WindowedMatcher(re, Looser(run.before), Looser(run.after))
-        .ForEachMatchOfRuns(text, FindRuns(text, run), Collect(text, &matches));
+    matcher.ForEachMatchByRuns(text, Collect(text, &matches));
     ++tally->cases;
     ++tally->runs;
-    ASSERT_EQ(matches, expected) << "seed " << seed_ << ": " << pattern_ << " on " << text;
+    ASSERT_EQ(matches, expected) << "runs, seed " << seed_ << ": " << pattern_ << " on " << text;
   }
 
   RandomRegex random_;
@@ -293,8 +338,9 @@ TEST(Windows, GiveTheWholeBlobsMatchesForRandomRegexesTextsAndCuts) {
     Differential(seed).Run(*profile, &tally);
     if (HasFatalFailure()) return;
   }
-  std::printf("%lu cases (%lu of runs), %lu matches; %lu windows without end, %lu under half\n",
-              tally.cases, tally.runs, tally.matches, tally.open, tally.narrow);
+  std::printf(
+      "%lu cases (%lu of runs), %lu matches; %lu without end, %lu under half, %lu refuted\n",
+      tally.cases, tally.runs, tally.matches, tally.open, tally.narrow, tally.refuted);
   EXPECT_GT(tally.matches, tally.cases / 2);
   EXPECT_GT(tally.narrow, tally.cases / 20);
   EXPECT_GT(tally.open, tally.cases / 20);

@@ -102,7 +102,8 @@ TEST(Admission, ACancelledWaiterMakesWayForThoseBehindIt) {
 
 TEST(Admission, NeverExceedsItsLimitUnderManyThreads) {
   WorkerPool pool(2);
-  const auto shared = std::make_shared<Admission>(1000, [&](std::function<void()> task) { pool.Post(0, std::move(task)); });
+  const auto shared = std::make_shared<Admission>(
+      1000, [&](std::function<void()> task) { pool.Post(0, std::move(task)); });
   Admission& admission = *shared;
   std::atomic<int> granted{0};
   std::atomic<bool> over{false};

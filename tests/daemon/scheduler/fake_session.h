@@ -55,6 +55,7 @@ struct FakeScript {
   uint32_t max_pieces ABSL_GUARDED_BY(mutex) = UINT32_MAX;  // of all batches in flight
   // What happened.
   uint64_t submitted ABSL_GUARDED_BY(mutex) = 0;
+  uint64_t retried ABSL_GUARDED_BY(mutex) = 0;
   uint64_t max_in_flight ABSL_GUARDED_BY(mutex) = 0;
   uint64_t tables_loaded ABSL_GUARDED_BY(mutex) = 0;
   uint64_t tables_evicted ABSL_GUARDED_BY(mutex) = 0;
@@ -116,6 +117,7 @@ class FakeSession : public megakernel::Session {
     const uint64_t number = script_->submitted;
     if (script_->submit_fate) KS_RETURN_IF_ERROR(script_->submit_fate(number));
     ++script_->submitted;
+    if (batch.attempt > 0) ++script_->retried;
     Pending pending{.number = number};
     pending.result.id = ++next_batch_;
     std::vector<size_t> owned;
@@ -145,12 +147,20 @@ class FakeSession : public megakernel::Session {
     Pending pending = std::move(in_flight_.front());
     in_flight_.pop_front();
     pieces_ -= pending.result.hits.size();
-    if (script_->fate) KS_RETURN_IF_ERROR(script_->fate(pending.number));
+    if (script_->fate) {
+      const absl::Status fate = script_->fate(pending.number);
+      ended_ = absl::IsDataLoss(fate);
+      KS_RETURN_IF_ERROR(fate);
+    }
     return std::move(pending.result);
   }
   uint32_t batches_in_flight() const override { return static_cast<uint32_t>(in_flight_.size()); }
   const megakernel::Geometry& geometry() const override { return geometry_; }
   uint64_t resident_bytes() const override { return 12345; }
+  bool ended() const override { return ended_; }
+  uint32_t max_pieces() const override { return 4096; }
+  const megakernel::SessionStats& stats() const override { return stats_; }
+  std::vector<std::string> TakeDebugLog() override { return {}; }
   absl::Status Shutdown(backends::Clock::time_point) override {
     MutexLock lock(script_->mutex);
     script_->shut_down = true;
@@ -171,6 +181,8 @@ class FakeSession : public megakernel::Session {
   std::deque<Pending> in_flight_;
   size_t pieces_ = 0;
   megakernel::BatchId next_batch_ = 0;
+  bool ended_ = false;
+  megakernel::SessionStats stats_;
 };
 
 inline LaneOpener FakeOpener(std::shared_ptr<FakeScript> script, megakernel::Geometry geometry) {

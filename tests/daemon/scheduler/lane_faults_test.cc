@@ -33,6 +33,10 @@ struct Bench {
     MutexLock lock(gpu_script->mutex);
     gpu_script->fate = std::move(fate);
   }
+  uint64_t retried() {
+    MutexLock lock(gpu_script->mutex);
+    return gpu_script->retried;
+  }
   // Scans many blobs, a large one among them, and checks every hit.
   int ScanAll(int count) {
     std::mt19937 random(3);
@@ -70,7 +74,7 @@ TEST(LaneFaults, OneFaultIsRetriedOnTheDevice) {
   Bench b;
   b.Fate([](uint64_t n) { return n == 0 ? absl::InternalError("dispatch") : absl::OkStatus(); });
   EXPECT_EQ(b.ScanAll(30), 0);
-  EXPECT_EQ(b.recorder.retries.load(), 1u);
+  EXPECT_EQ(b.retried(), 1u);
   EXPECT_EQ(b.recorder.recoveries.load(), 0u);
   EXPECT_EQ(b.gpu->status().state, LaneState::kOpen);
 }
@@ -91,9 +95,8 @@ TEST(LaneFaults, TheSecondFaultSendsTheBytesThroughTheCpuRoute) {
   ASSERT_EQ(outcome.hits.size(), 1u);
   b.gpu->Stop();
   b.cpu->Stop();
-  EXPECT_EQ(b.recorder.retries.load(), 1u);
+  EXPECT_EQ(b.retried(), 1u);
   EXPECT_EQ(b.recorder.recoveries.load(), 1u);
-  EXPECT_EQ(b.recorder.residual.load(), 1u);
   EXPECT_EQ(b.gpu->status().state, LaneState::kOpen);
 }
 
@@ -137,7 +140,7 @@ TEST(LaneFaults, ASubmitThatFailsIsRetriedToo) {
     };
   }
   EXPECT_EQ(b.ScanAll(20), 0);
-  EXPECT_EQ(b.recorder.retries.load(), 1u);
+  EXPECT_EQ(b.retried(), 1u);
 }
 
 TEST(LaneFaults, RandomFaultsNeverChangeAHit) {

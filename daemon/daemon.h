@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// The daemon put together: rules, lanes, workers, pipeline, servers, in the order they need one
+// another, and taken down the other way round. main.cc runs it.
+//
+//   auto daemon = Daemon::Start(config, log);
+//   ...wait for a signal...
+//   (*daemon)->Drain([] { return hurried; });
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "daemon/admin/http_endpoint.h"
+#include "daemon/admin/service_source.h"
+#include "daemon/config/config.h"
+#include "daemon/config/log.h"
+#include "daemon/scan_pipeline.h"
+#include "daemon/scheduler/device_lanes.h"
+#include "daemon/transport/server.h"
+#include "evidence/exporter.h"
+#include "evidence/recorder.h"
+#include "evidence/recorder_source.h"
+#include "evidence/standard_sources.h"
+
+namespace keysieve {
+
+// The rules of `config`, compiled. INVALID_ARGUMENT in the rule file's own words.
+absl::StatusOr<pipeline::LoadedRules> LoadRules(const config::Config& config);
+
+class Daemon {
+ public:
+  // Serves when it returns. INVALID_ARGUMENT: rules or settings; else: an address or a device.
+  static absl::StatusOr<std::unique_ptr<Daemon>> Start(const config::Config& config,
+                                                       const config::Log& log);
+  // Ends what Drain() left.
+  ~Daemon();
+
+  // Refuses new scans, lets those under way end (30 s at most, or until `hurry` says so), then
+  // stops serving.
+  void Drain(const std::function<bool()>& hurry);
+
+  // True if a device was given up: the process must then leave by _exit().
+  bool abandoned_devices() const { return scheduler_->any_abandoned(); }
+
+ private:
+  Daemon(const config::Config& config, const config::Log& log);
+  absl::Status Serve();
+  void ReadStatus(v1::Status* status) const;
+  std::string FrontPage() const;
+  bool Ready() const;
+  void Housekeeping();
+  void LogStart() const;
+
+  const config::Config config_;
+  const config::Log& log_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  evidence::Recorder recorder_;
+  std::vector<std::unique_ptr<scheduler::LateRecorder>> late_recorders_;
+  pipeline::ScanCounters counters_;
+  transport::RpcCounters rpcs_;
+  std::unique_ptr<scheduler::WorkerPool> workers_;
+  std::unique_ptr<scheduler::Scheduler> scheduler_;
+  std::string route_reason_;
+  std::unique_ptr<pipeline::ScanPipeline> pipeline_;
+  evidence::RecorderSource recorder_source_{recorder_};
+  evidence::ProcessSource process_source_;
+  std::unique_ptr<evidence::BuildInfoSource> build_source_;
+  std::unique_ptr<admin::ServiceSource> service_source_;
+  evidence::Exporter exporter_;
+  std::unique_ptr<transport::Server> server_;
+  std::unique_ptr<admin::HttpEndpoint> http_;
+
+  Mutex mutex_;
+  CondVar wake_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread housekeeper_;
+};
+
+}  // namespace keysieve

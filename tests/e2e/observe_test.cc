@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// What operators see: status, metrics that promtool has nothing to say about, a real Prometheus.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/e2e/daemon_process.h"
+
+namespace keysieve::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+bool Installed(const std::string& program) {
+  return RunProgram({"sh", "-c", "command -v " + program}).code == 0;
+}
+
+int FreePort() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address));
+  socklen_t size = sizeof(address);
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+TEST(Observe, StatusSaysWhatRunsAndWhy) {
+  Keysieved daemon({"--backend", "cpu"});
+  ASSERT_TRUE(daemon.serving()) << daemon.Log();
+  const auto stub = v1::AdminService::NewStub(Dial(daemon.socket()));
+  grpc::ClientContext context;
+  v1::Status status;
+  ASSERT_TRUE(stub->GetStatus(&context, {}, &status).ok());
+  EXPECT_TRUE(status.ready());
+  EXPECT_EQ(status.pid(), static_cast<uint32_t>(daemon.pid()));
+  ASSERT_EQ(status.devices_size(), 1);
+  EXPECT_EQ(status.devices(0).backend(), "cpu");
+  EXPECT_EQ(status.devices(0).state(), v1::DeviceStatus::OPEN);
+  EXPECT_GT(status.devices(0).resident_bytes(), 0u);
+  EXPECT_GT(status.rules().rules(), 100u);
+  EXPECT_EQ(status.rules().digest().size(), 64u);
+  EXPECT_EQ(status.admin_address(), daemon.admin());
+  EXPECT_EQ(status.listen_size(), 2);
+  EXPECT_FALSE(status.route_reason().empty());
+}
+
+TEST(Observe, PagesAnswer) {
+  Keysieved daemon({"--backend", "cpu"});
+  ASSERT_TRUE(daemon.serving()) << daemon.Log();
+  int code = 0;
+  EXPECT_EQ(HttpGet(daemon.admin(), "/-/healthy", &code), "healthy\n");
+  EXPECT_EQ(code, 200);
+  EXPECT_EQ(HttpGet(daemon.admin(), "/-/ready", &code), "ready\n");
+  EXPECT_EQ(code, 200);
+  EXPECT_THAT(HttpGet(daemon.admin(), "/", &code), HasSubstr("device: cpu:0"));
+  EXPECT_EQ(code, 200);
+  HttpGet(daemon.admin(), "/etc/passwd", &code);
+  EXPECT_EQ(code, 404);
+  HttpGet(daemon.admin(), "/../../etc/passwd", &code);
+  EXPECT_NE(code, 200);
+}
+
+TEST(Observe, PromtoolHasNothingToSay) {
+  if (!Installed("promtool")) GTEST_SKIP() << "promtool is not installed";
+  for (const char* backend : {"cpu", "vulkan"}) {
+    Keysieved daemon({"--backend", backend});
+    if (!daemon.serving()) {
+      ASSERT_STREQ(backend, "vulkan") << daemon.Log();
+      GTEST_SKIP() << "no Vulkan device here: " << daemon.Log();
+    }
+    ASSERT_TRUE(Scan(daemon.tcp(), {{"f", FakeGithubToken(1) + "\n"}}).status.ok());
+    const Ended check =
+        RunProgram({"promtool", "check", "metrics"}, HttpGet(daemon.admin(), "/metrics"));
+    EXPECT_EQ(check.code, 0);
+    EXPECT_EQ(check.output, "");
+  }
+}
+
+TEST(Observe, APrometheusScrapesIt) {
+  if (!Installed("prometheus")) GTEST_SKIP() << "prometheus is not installed";
+  Keysieved daemon({"--backend", "cpu"});
+  ASSERT_TRUE(daemon.serving()) << daemon.Log();
+  ASSERT_TRUE(Scan(daemon.tcp(), {{"a", "x"}, {"b", "y"}, {"c", "z"}}).status.ok());
+  const Folder folder;
+  const std::string config = folder.Write("prometheus.yml",
+                                          "global: {scrape_interval: 1s}\nscrape_configs:\n  - "
+                                          "job_name: keysieve\n    static_configs:\n"
+                                          "      - targets: ['" +
+                                              daemon.admin() + "']\n");
+  const std::string address = "127.0.0.1:" + std::to_string(FreePort());
+  const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  const pid_t pid = ::vfork();
+  if (pid == 0) {
+    ::dup2(null, 1);
+    ::dup2(null, 2);
+    ::execlp("prometheus", "prometheus", ("--config.file=" + config).c_str(),
+             ("--storage.tsdb.path=" + folder.path() + "/data").c_str(),
+             ("--web.listen-address=" + address).c_str(), nullptr);
+    ::_exit(127);
+  }
+  ::close(null);
+  std::string answer;
+  while (answer.find("\"3\"]") == std::string::npos && ::waitpid(pid, nullptr, WNOHANG) == 0) {
+    answer = HttpGet(address, "/api/v1/query?query=keysieve_blobs_total");
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_THAT(answer, HasSubstr("\"3\"]"));
+  EXPECT_THAT(HttpGet(address, "/api/v1/query?query=up"), HasSubstr("\"1\"]"));
+  ::kill(pid, SIGTERM);
+  ::waitpid(pid, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace keysieve::e2e
