@@ -42,6 +42,7 @@ struct SessionOptions {
   Geometry geometry;
   evidence::DeviceRecorder* recorder = nullptr;
   std::chrono::milliseconds watchdog{10000};  // per epoch; a software device needs more
+  uint32_t copy_threads = 0;  // that copy text into pinned memory; 0 = chosen by the device
 };
 
 // Names a resident table; a stale generation is refused, never matched.

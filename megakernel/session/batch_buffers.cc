@@ -91,14 +91,34 @@ void BatchBuffers::ClearHostText() {
   host_text_end_ = KS_TEXT_LEAD;
 }
 
-void BatchBuffers::StageText(std::span<const Piece> pieces, const Packing& packing) {
-  std::byte* text = text_in_->host();
-  for (size_t i = 0; i < packing.blobs.size(); ++i) {
-    const Piece& piece = pieces[packing.piece_of[i]];
-    if (!piece.text.empty()) {
-      std::memcpy(text + packing.blobs[i].begin, piece.text.data(), piece.text.size());
-    }
+namespace {
+
+// Copies the part of each piece that falls into positions [begin, end).
+void CopyStretch(std::span<const Piece> pieces, const Packing& packing, uint32_t begin,
+                 uint32_t end, std::byte* text) {
+  auto blob = std::upper_bound(packing.blobs.begin(), packing.blobs.end(), begin,
+                               [](uint32_t at, const Blob& b) { return at < b.end; });
+  for (; blob != packing.blobs.end() && blob->begin < end; ++blob) {
+    const uint32_t from = std::max(begin, blob->begin);
+    const uint32_t to = std::min(end, blob->end);
+    if (from >= to) continue;
+    const Piece& piece = pieces[packing.piece_of[blob - packing.blobs.begin()]];
+    std::memcpy(text + from, piece.text.data() + (from - blob->begin), to - from);
   }
+}
+
+}  // namespace
+
+void BatchBuffers::StageText(std::span<const Piece> pieces, const Packing& packing,
+                             backends::ThreadPool& copiers) {
+  std::byte* text = text_in_->host();
+  // One thread fills pinned memory at 6 GB/s, a fraction of the link.
+  constexpr uint32_t kStretchBytes = 512 << 10;
+  const uint32_t stretches = (packing.text_end + kStretchBytes - 1) / kStretchBytes;
+  copiers.ParallelFor(stretches, [&](uint32_t i) {
+    const uint32_t begin = i * kStretchBytes;
+    CopyStretch(pieces, packing, begin, std::min(begin + kStretchBytes, packing.text_end), text);
+  });
   if (host_text_end_ > packing.text_end) {
     std::memset(text + packing.text_end, 0, host_text_end_ - packing.text_end);
   }

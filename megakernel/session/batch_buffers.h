@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "backends/cpu/thread_pool.h"
 #include "backends/device.h"
 #include "megakernel/abi.h"
 #include "megakernel/geometry.h"
@@ -46,7 +47,8 @@ class BatchBuffers {
   void ClearHostText();
 
   // Copies the pieces' bytes into pinned memory and clears what an earlier batch left behind them.
-  void StageText(std::span<const Piece> pieces, const Packing& packing);
+  void StageText(std::span<const Piece> pieces, const Packing& packing,
+                 backends::ThreadPool& copiers);
   // Writes control block, ring and blob table, and submits the epoch.
   absl::StatusOr<backends::Ticket> SubmitEpoch(const backends::Program& program,
                                                const backends::BufferRange& tables,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "evidence/base/status.h"
 #include "megakernel/images/images.h"
@@ -16,6 +17,13 @@ using evidence::Traffic;
 namespace {
 
 constexpr uint64_t kTableStagingBytes = 1 << 20;
+
+// The CPU backend's own threads want the cores; an accelerator's link wants more than one.
+uint32_t CopyThreads(const backends::Identity& identity, const SessionOptions& options) {
+  if (options.copy_threads != 0) return options.copy_threads;
+  if (identity.software || identity.backend == backends::BackendKind::kCpu) return 1;
+  return std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
+}
 
 }  // namespace
 
@@ -33,6 +41,7 @@ EpochSession::EpochSession(backends::Device& device, const SessionOptions& optio
     : device_(device),
       options_(options),
       layout_(layout),
+      copiers_(CopyThreads(device.identity(), options)),
       arena_(layout.table_words),
       ring_(options.geometry.slots) {}
 
@@ -150,7 +159,7 @@ absl::StatusOr<BatchId> EpochSession::Submit(const Batch& batch) {
   flight->packing = std::move(packing);
   flight->buffers = idle_.back();
   idle_.pop_back();
-  flight->buffers->StageText(batch.pieces, flight->packing);
+  flight->buffers->StageText(batch.pieces, flight->packing, copiers_);
   arena_.Hold(batch.table);
   if (batch.attempt > 0 && options_.recorder != nullptr) options_.recorder->Retried(batch.attempt);
   order_.push_back(std::move(flight));

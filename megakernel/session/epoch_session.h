@@ -113,6 +113,7 @@ class EpochSession final : public Session {
   std::unique_ptr<backends::Program> program_;
   std::unique_ptr<backends::Buffer> tables_;         // the arena
   std::unique_ptr<backends::Buffer> table_staging_;  // pinned
+  backends::ThreadPool copiers_;                     // that stage text, this thread among them
   TableArena arena_;
   Ring ring_;
   std::vector<std::unique_ptr<BatchBuffers>> buffers_;

@@ -74,11 +74,14 @@ absl::StatusOr<EpochCounts> ReadCounts(const EpochView& view) {
   return counts;
 }
 
-const Blob* HitCollector::BlobOf(uint32_t position) const {
+const Blob* HitCollector::BlobOf(uint32_t position) {
+  // Hits come in bursts from one place: the last blob is a good guess.
+  if (last_ != nullptr && position >= last_->begin && position < last_->end) return last_;
   const auto after =
       std::upper_bound(packing_.blobs.begin(), packing_.blobs.end(), position,
                        [](uint32_t at, const Blob& blob) { return at < blob.begin; });
-  return after == packing_.blobs.begin() ? nullptr : &*std::prev(after);
+  last_ = after == packing_.blobs.begin() ? nullptr : &*std::prev(after);
+  return last_;
 }
 
 absl::Status HitCollector::TakeOne(const EpochView& view, const HitRecord& record, size_t index) {

@@ -60,10 +60,11 @@ class HitCollector {
 
  private:
   absl::Status TakeOne(const EpochView& view, const HitRecord& record, size_t index);
-  const Blob* BlobOf(uint32_t position) const;
+  const Blob* BlobOf(uint32_t position);
 
   const Packing& packing_;
   std::span<const uint8_t> lengths_;
+  const Blob* last_ = nullptr;
   std::vector<uint32_t> seen_;  // records by slot of the epoch
   std::vector<uint64_t> keys_;  // position, length, literal: 32, 8 and 20 bits
 };

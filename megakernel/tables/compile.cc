@@ -32,7 +32,7 @@ class TableBuilder {
     size_t windowed = 0;
     for (const Literal& literal : literals) windowed += literal.bytes.size() >= 3;
     row_bits_ = KS_MIN_ROW_BITS;
-    while (row_bits_ < KS_MAX_ROW_BITS && windowed > (size_t{1} << (row_bits_ - 1))) ++row_bits_;
+    while (row_bits_ < KS_MAX_ROW_BITS && windowed > (size_t{1} << (row_bits_ - 2))) ++row_bits_;
     quad_bits_ = BucketBits(windowed);
     rows_.assign(size_t{1} << row_bits_, 0);
     load_.assign(size_t{1} << quad_bits_, 0);
@@ -80,8 +80,15 @@ class TableBuilder {
 
   // How much text would pass the filter for this window and be compared, in arbitrary units.
   uint64_t Cost(const Literal& literal, size_t at, uint32_t window) const {
-    uint64_t frequency = 1;
-    for (size_t i = 0; i < 4; ++i) frequency *= (ByteProfile(FoldedAt(literal, at + i)) + 3) / 4;
+    uint32_t before = ByteClass(FoldedAt(literal, at));
+    uint32_t thirds = DigitValue(kFirstCost[before]);
+    for (size_t i = 1; i < 4; ++i) {
+      const uint32_t next = ByteClass(FoldedAt(literal, at + i));
+      thirds += DigitValue(kNextCost[before * 65 + next]);
+      before = next;
+    }
+    constexpr uint64_t kThirds[] = {65536, 52016, 41285};  // 2^16 * 2^(-n/3)
+    const uint64_t frequency = (kThirds[thirds % 3] << 32) >> std::min(thirds / 3, 48u);
     const bool set = rows_[KS_ROW_OF(window, row_bits_)] >> (window & 31) & 1;
     const uint32_t load = std::min<uint32_t>(load_[KS_QUAD_OF(window, quad_bits_)], 255);
     return frequency * ((set ? 1 : 4) + load);
