@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The contract every backend fulfils: one accelerator (or the CPU), its memory, its programs and its
-// clock. A device loads images, owns buffers, runs submissions in order and tells the time; it knows
-// nothing about scanning. One lane thread owns a device: no call is made from two threads at once.
+// The contract every backend fulfils: one accelerator (or the CPU), its memory, its programs and
+// its clock. A device loads images, owns buffers, runs submissions in order and tells the time; it
+// knows nothing about scanning. One lane thread owns a device: no call is made from two threads at
+// once.
 //
 //   auto text = *device->Allocate(MemoryKind::kDevice, 16 << 20);
 //   auto program = *device->Load(image);
@@ -17,10 +18,10 @@
 //   INTERNAL            a dispatch failed; the device may still be used
 //   UNIMPLEMENTED       the backend does not offer the operation
 //
-// A device records its own faults, each once, where the vendor's code becomes a status: dispatch, out
-// of memory, device lost. DEADLINE_EXCEEDED may be mere polling and is no fault; a timeout is recorded
-// by Abandon() when work is still in flight on a device that was not lost. Its caller adds retries,
-// recoveries and integrity faults.
+// A device records its own faults, each once, where the vendor's code becomes a status: dispatch,
+// out of memory, device lost. DEADLINE_EXCEEDED may be mere polling and is no fault; a timeout is
+// recorded by Abandon() when work is still in flight on a device that was not lost. Its caller adds
+// retries, recoveries and integrity faults.
 #pragma once
 
 #include <chrono>
@@ -42,20 +43,20 @@ using Clock = std::chrono::steady_clock;
 
 // Numbers are stable and exported; the CPU is no accelerator.
 enum class BackendKind : uint8_t { kCpu = 0, kCuda = 1, kMetal = 2, kVulkan = 3 };
-std::string_view BackendName(BackendKind kind);                     // "cpu", "cuda", ...
+std::string_view BackendName(BackendKind kind);                       // "cpu", "cuda", ...
 absl::StatusOr<BackendKind> ParseBackendName(std::string_view name);  // INVALID_ARGUMENT otherwise
 
 struct Identity {
   BackendKind backend = BackendKind::kCpu;
-  int index = 0;             // position in the backend's own enumeration
-  std::string name;          // "NVIDIA H200"
-  std::string driver;        // driver version
-  std::string driver_info;   // whatever else the driver says of itself
-  std::string uuid;          // 32 lower-case hex digits, empty if unknown
-  std::string pci_address;   // "0000:17:00.0", empty if unknown
-  uint32_t pci_vendor = 0;   // 0 = unknown
-  uint32_t pci_device = 0;   // 0 = unknown
-  bool software = false;     // a software rasteriser or the CPU
+  int index = 0;            // position in the backend's own enumeration
+  std::string name;         // "NVIDIA H200"
+  std::string driver;       // driver version
+  std::string driver_info;  // whatever else the driver says of itself
+  std::string uuid;         // 32 lower-case hex digits, empty if unknown
+  std::string pci_address;  // "0000:17:00.0", empty if unknown
+  uint32_t pci_vendor = 0;  // 0 = unknown
+  uint32_t pci_device = 0;  // 0 = unknown
+  bool software = false;    // a software rasteriser or the CPU
 };
 
 struct Limits {
@@ -65,7 +66,7 @@ struct Limits {
   uint32_t max_workgroup_size = 0;
   uint32_t shared_memory_bytes = 0;
   uint32_t subgroup_size = 1;
-  uint32_t multiprocessors = 0;  // 0 = unknown
+  uint32_t multiprocessors = 0;   // 0 = unknown
   uint64_t offset_alignment = 4;  // of a bound buffer range
   bool resident_kernels = false;  // may a kernel spin? (forward progress, stream-ordered words)
 };
@@ -88,8 +89,8 @@ enum class MemoryKind : uint8_t {
 class Buffer {
  public:
   virtual ~Buffer() = default;
-  virtual uint64_t size() const = 0;      // bytes
-  virtual std::byte* host() const = 0;    // null unless kPinned
+  virtual uint64_t size() const = 0;    // bytes
+  virtual std::byte* host() const = 0;  // null unless kPinned
   virtual MemoryKind kind() const = 0;
 };
 
@@ -111,14 +112,14 @@ using HostKernel = void (*)(const HostWorkgroup&);
 // A program in one device language. Borrowed until Load() returns.
 struct Image {
   BackendKind backend = BackendKind::kCpu;
-  std::string_view name;                 // for messages and caches
-  std::span<const std::byte> code;       // SPIR-V words, fat binary or metallib; empty for the CPU
+  std::string_view name;            // for messages and caches
+  std::span<const std::byte> code;  // SPIR-V words, fat binary or metallib; empty for the CPU
   std::string_view entry = "main";
-  HostKernel host = nullptr;             // the CPU's code
-  uint32_t bindings = 0;                 // storage buffers, bound 0..bindings-1
-  uint32_t constants = 0;                // 32-bit words passed by value
-  uint32_t workgroup_size = 1;           // specialization constant 0 in SPIR-V
-  uint32_t shared_bytes = 0;             // dynamic shared memory (CUDA)
+  HostKernel host = nullptr;    // the CPU's code
+  uint32_t bindings = 0;        // storage buffers, bound 0..bindings-1; at most 16
+  uint32_t constants = 0;       // 32-bit words passed by value; at most 16
+  uint32_t workgroup_size = 1;  // specialization constant 0 in SPIR-V
+  uint32_t shared_bytes = 0;    // dynamic shared memory (CUDA)
 };
 
 class Program {
@@ -142,9 +143,10 @@ struct Launch {
   uint32_t workgroups = 1;
 };
 
-// Runs as: fills and uploads, then the launch, then the readbacks. Spans are borrowed until Submit()
-// returns; the buffers until the ticket has completed. Submissions may overlap one another except
-// where they touch the same buffer, which the caller must avoid.
+// Runs as: fills, then uploads, then the launch, then the readbacks; within one of these, in any
+// order. Empty ranges are passed over. Spans are borrowed until Submit() returns; the buffers and
+// the program until the ticket has completed. Submissions may overlap one another except where they
+// touch the same buffer, which the caller must avoid.
 struct Submission {
   std::span<const Fill> fills;
   std::span<const Copy> uploads;
@@ -205,8 +207,8 @@ class Device {
 
 struct OpenOptions {
   evidence::DeviceRecorder* recorder = nullptr;  // null: nothing is recorded. Outlives the device.
-  std::string cache_dir;   // pipeline cache; empty = none on disk
-  uint32_t cpu_threads = 0;  // CPU only: 0 = one per hardware thread
+  std::string cache_dir;                         // pipeline cache; empty = none on disk
+  uint32_t cpu_threads = 0;                      // CPU only: 0 = one per hardware thread
 };
 
 }  // namespace keysieve::backends

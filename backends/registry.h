@@ -42,9 +42,9 @@ struct Choice {
 };
 
 // auto: cuda, then hardware Vulkan (no device that another chosen backend already has), then cpu;
-// software Vulkan only when named. An explicitly named accelerator that cannot start is UNAVAILABLE,
-// never the CPU under another name. An unknown backend name is INVALID_ARGUMENT; an unknown device
-// NOT_FOUND and lists what there is.
+// software Vulkan only when named. An explicitly named accelerator that cannot start is
+// UNAVAILABLE, never the CPU under another name. An unknown backend name is INVALID_ARGUMENT; an
+// unknown device NOT_FOUND and lists what there is.
 absl::StatusOr<Choice> SelectDevices(const Selection& selection);
 
 }  // namespace keysieve::backends

@@ -122,12 +122,14 @@ KS_DISTRIBUTION(kQueueWait, "queue_wait_duration_seconds",
 // ---- Gauges.
 
 KS_GAUGE(kResidentBytes, "resident_bytes", kBytes, kNone,
-         "Bytes allocated and not freed, immutable tables included.", "memory is allocated or freed")
+         "Bytes allocated and not freed, immutable tables included.",
+         "memory is allocated or freed")
 KS_GAUGE(kPeakResidentBytes, "peak_resident_bytes", kBytes, kNone,
          "The most bytes that were resident at once.", "memory is allocated")
-KS_GAUGE(kOccupancyRatio, "occupancy_ratio", kRatio, kNone,
-         "Share of the device's warp slots that the program can fill. Absent where it can't be read.",
-         "the device is sampled")
+KS_GAUGE(
+    kOccupancyRatio, "occupancy_ratio", kRatio, kNone,
+    "Share of the device's warp slots that the program can fill. Absent where it can't be read.",
+    "the device is sampled")
 KS_GAUGE(kUtilizationRatio, "utilization_ratio", kRatio, kNone,
          "Share of time in which the driver saw a kernel run. A resident kernel shows near 1 even "
          "when it only polls: keysieve_gpu_busy_seconds_total tells the truth. Absent where it "
@@ -186,7 +188,8 @@ KS_SERVICE("keysieve_admission_rejects_total", kCounter, "reason",
            "Requests refused before any of their bytes were read.")
 KS_SERVICE("keysieve_scans_total", kCounter, "result", "Scans ended, by result.")
 KS_SERVICE("keysieve_blobs_total", kCounter, "", "Blobs answered with a receipt.")
-KS_SERVICE("keysieve_route_bytes_total", kCounter, "route", "Bytes scanned, by the route they took.")
+KS_SERVICE("keysieve_route_bytes_total", kCounter, "route",
+           "Bytes scanned, by the route they took.")
 KS_SERVICE("keysieve_findings_total", kCounter, "rule", "Findings reported, by rule.")
 KS_SERVICE("keysieve_gaps_total", kCounter, "reason", "Stretches wanted and not scanned.")
 KS_SERVICE("keysieve_exclusions_total", kCounter, "reason", "Blobs left out by policy.")

@@ -17,19 +17,19 @@
 #define KS_BINDINGS 5u
 
 // Constants of a launch, by value. The host computes them; the program trusts no other bound.
-#define KS_CONST_ABI 0u           // KS_ABI_VERSION
-#define KS_CONST_EPOCH 1u         // not zero
-#define KS_CONST_RING_AT 2u       // word of the control binding where the ring starts
-#define KS_CONST_RING_SLOTS 3u    // slots in the ring
-#define KS_CONST_FIRST_SLOT 4u    // the epoch's slots are first, first + 1, ... modulo ring slots
+#define KS_CONST_ABI 0u         // KS_ABI_VERSION
+#define KS_CONST_EPOCH 1u       // not zero
+#define KS_CONST_RING_AT 2u     // word of the control binding where the ring starts
+#define KS_CONST_RING_SLOTS 3u  // slots in the ring
+#define KS_CONST_FIRST_SLOT 4u  // the epoch's slots are first, first + 1, ... modulo ring slots
 #define KS_CONST_SLOT_COUNT 5u
 #define KS_CONST_TENANTS 6u
-#define KS_CONST_TEXT_END 7u      // no valid text byte lies at or after it
-#define KS_CONST_BLOBS 8u         // records in the blob table
-#define KS_CONST_TILES 9u         // tiles in the tile index, which has one word more
-#define KS_CONST_TABLE_WORDS 10u  // words of the arena
-#define KS_CONST_HIT_CAPACITY 11u // records of the hit queue
-#define KS_CONST_CLAIMS 12u       // slots that a workgroup claims at most; not before all are claimed
+#define KS_CONST_TEXT_END 7u       // no valid text byte lies at or after it
+#define KS_CONST_BLOBS 8u          // records in the blob table
+#define KS_CONST_TILES 9u          // tiles in the tile index, which has one word more
+#define KS_CONST_TABLE_WORDS 10u   // words of the arena
+#define KS_CONST_HIT_CAPACITY 11u  // records of the hit queue
+#define KS_CONST_CLAIMS 12u  // slots that a workgroup claims at most; not before all are claimed
 #define KS_CONSTANTS 16u
 
 // Control block, in words.
@@ -52,10 +52,10 @@
 #define KS_CTL_TENANTS_AT 576u  // masks, then quotas, then served counts: a word a tenant each
 
 // Observable slots. The first sixteen are the program's, the others a fence's.
-#define KS_OBS_OPCODE_AT 0u   // slots run, by opcode 0..7
-#define KS_OBS_UNKNOWN 8u     // slots with an opcode the program does not know
-#define KS_OBS_BUSY 9u        // time in slots, in units of 64 ns; 0 where there is no clock
-#define KS_OBS_BYTES 10u      // owned bytes scanned, modulo 2^32
+#define KS_OBS_OPCODE_AT 0u  // slots run, by opcode 0..7
+#define KS_OBS_UNKNOWN 8u    // slots with an opcode the program does not know
+#define KS_OBS_BUSY 9u       // time in slots, in units of 64 ns; 0 where there is no clock
+#define KS_OBS_BYTES 10u     // owned bytes scanned, modulo 2^32
 #define KS_OBS_FREE_AT 16u
 
 // Directory entry: a resident table.
@@ -90,21 +90,22 @@
 #define KS_SLOT_WORDS 16u
 #define KS_SLOT_STATUS 0u
 #define KS_SLOT_OPCODE 1u
-#define KS_SLOT_TENANT 2u       // tenant, bits 0..15; priority, 16..23; flags, 24..31
-#define KS_SLOT_EPOCH 3u        // the tag a completed slot must carry back
-#define KS_SLOT_TABLE 4u        // program handle: directory index
-#define KS_SLOT_GENERATION 5u   // program handle: generation
-#define KS_SLOT_BEGIN 6u        // owned range: hits start in [begin, end)
+#define KS_SLOT_TENANT 2u      // tenant, bits 0..15; priority, 16..23; flags, 24..31
+#define KS_SLOT_EPOCH 3u       // the tag a completed slot must carry back
+#define KS_SLOT_TABLE 4u       // program handle: directory index
+#define KS_SLOT_GENERATION 5u  // program handle: generation
+#define KS_SLOT_BEGIN 6u       // owned range: hits start in [begin, end)
 #define KS_SLOT_END 7u
-#define KS_SLOT_READABLE 8u     // bytes before it may be read
-#define KS_SLOT_LIMITS 9u       // step limit of an invocation, bits 0..15; dense-tile threshold,
-                                // 16..31; 0 = none
-#define KS_SLOT_HITS 10u        // exact counts, written by the program
-#define KS_SLOT_PAIRS 11u       //   literals compared byte by byte
-#define KS_SLOT_STEPS 12u       //   window positions that passed the filter
-#define KS_SLOT_SURVIVORS 13u   //   survivor records
-#define KS_SLOT_SPILLED 14u     //   hits past the queue's end
-#define KS_SLOT_DENSE 15u       //   dense tiles, or that an invocation reached its step limit:
+#define KS_SLOT_READABLE 8u  // bytes before it may be read
+#define KS_SLOT_LIMITS \
+  9u                           // step limit of an invocation, bits 0..15; dense-tile threshold,
+                               // 16..31; 0 = none
+#define KS_SLOT_HITS 10u       // exact counts, written by the program
+#define KS_SLOT_PAIRS 11u      //   literals compared byte by byte
+#define KS_SLOT_STEPS 12u      //   window positions that passed the filter
+#define KS_SLOT_SURVIVORS 13u  //   survivor records
+#define KS_SLOT_SPILLED 14u    //   hits past the queue's end
+#define KS_SLOT_DENSE 15u      //   dense tiles, or that an invocation reached its step limit:
 #define KS_SLOT_CUT_SHORT 0xffffffffu
 
 // Slot flags: what lies at the edges of its readable range.
@@ -122,9 +123,10 @@
 #define KS_STATE_DONE 3u
 #define KS_STATE_WAITING 4u  // a fence before which slots were not done; the epoch's end is its end
 #define KS_STATE_YIELDED 5u  // the tenant's mask forbids the opcode; nothing was done
-#define KS_STATE_REQUEUE 6u  // publish it again: the tenant's quota of the epoch is used up and
-                             // nothing was done, or it was cut short and its counts are no answer
-#define KS_STATE_FAULT 7u    // refused; a debug record says why
+#define KS_STATE_REQUEUE \
+  6u                       // publish it again: the tenant's quota of the epoch is used up and
+                           // nothing was done, or it was cut short and its counts are no answer
+#define KS_STATE_FAULT 7u  // refused; a debug record says why
 #define KS_STATES 8u
 
 #define KS_OP_NOOP 0u
@@ -136,7 +138,8 @@
 #define KS_OPCODES 6u
 #define KS_OP_COUNTED 8u  // opcodes with a count of their own
 
-// Hit record: 2 words. A survivor record has 4 (rule and flags, literal and slot, position, extents).
+// Hit record: 2 words. A survivor record has 4 (rule and flags, literal and slot, position,
+// extents).
 #define KS_HIT_WORDS 2u
 #define KS_HIT_LITERAL_BITS 20u
 #define KS_HIT_LITERAL_MASK 0xfffffu

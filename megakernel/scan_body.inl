@@ -5,21 +5,20 @@
 //
 // The including file supplies, at file scope (GLSL) or in the enclosing struct:
 //   uint constant_word(i)                     the launch's constants
-//   uint control_load(i), control_store(i,v)  binding 0; control_add(i,v) is atomic, returns the old
-//   uint text_word(i), blob_word(i), table_word(i)
-//   void hit_store(i,v)
-//   uint lane(), lanes(), group()             invocation in its workgroup, their number, workgroup
-//   void group_barrier(), device_fence()
-//   uint shared_get(i), shared_put(i,v)       2 words a workgroup
-//   void filter_prepare(), uint filter_row(i) the rows at ks_rows, wherever they are read fastest
-//   uint lowest_bit(v)                        v is not 0
-//   uint clock_64ns()                         0 where there is no clock
+//   uint control_load(i), control_store(i,v)  binding 0; control_add(i,v) is atomic, returns the
+//   old uint text_word(i), blob_word(i), table_word(i) void hit_store(i,v) uint lane(), lanes(),
+//   group()             invocation in its workgroup, their number, workgroup void group_barrier(),
+//   device_fence() uint shared_get(i), shared_put(i,v)       2 words a workgroup void
+//   filter_prepare(), uint filter_row(i) the rows at ks_rows, wherever they are read fastest uint
+//   lowest_bit(v)                        v is not 0 uint clock_64ns()                         0
+//   where there is no clock
 // and KS_FN, which goes before each function. It may read the ks_ state below.
 //
 // Whatever a slot or the directory says is checked against the constants before it is used as an
 // address. A table's own indexes were validated before it was uploaded.
 
-// State of this invocation: the slot at work, its table's sections (words of the arena), its counts.
+// State of this invocation: the slot at work, its table's sections (words of the arena), its
+// counts.
 uint ks_slot;
 uint ks_begin;
 uint ks_end;
@@ -64,9 +63,7 @@ KS_FN void ks_log(uint slot, uint code, uint arg0, uint arg1) {
   }
 }
 
-KS_FN uint ks_slot_at(uint slot) {
-  return constant_word(KS_CONST_RING_AT) + slot * KS_SLOT_WORDS;
-}
+KS_FN uint ks_slot_at(uint slot) { return constant_word(KS_CONST_RING_AT) + slot * KS_SLOT_WORDS; }
 
 // Lane 0 only: the slot leaves the claimed state. The status word is written after everything else.
 KS_FN void ks_complete(uint slot, uint state) {
@@ -96,7 +93,8 @@ KS_FN void ks_emit(uint literal, uint start) {
     index = control_add(KS_CTL_HITS, 1u);
   }
   if (index < constant_word(KS_CONST_HIT_CAPACITY)) {
-    hit_store(index * KS_HIT_WORDS, literal | ((ks_slot & KS_HIT_SLOT_MASK) << KS_HIT_LITERAL_BITS));
+    hit_store(index * KS_HIT_WORDS,
+              literal | ((ks_slot & KS_HIT_SLOT_MASK) << KS_HIT_LITERAL_BITS));
     hit_store(index * KS_HIT_WORDS + 1u, start);
   } else if (ks_spilled < KS_COUNT_CEILING) {
     ks_spilled += 1u;
@@ -231,8 +229,8 @@ KS_FN void ks_scan_windows(uint max_offset) {
     last = ks_readable - 1u;
   }
   uint step = lanes() * 16u;
-  for (uint at = ((ks_begin - 1u) & 0xfffffff0u) + lane() * 16u;
-       at <= last && ks_turns < ks_limit; at += step) {
+  for (uint at = ((ks_begin - 1u) & 0xfffffff0u) + lane() * 16u; at <= last && ks_turns < ks_limit;
+       at += step) {
     uint mask = ks_filter_16(at);
     ks_turns += KS_TURNS_GROUP;
     while (mask != 0u && ks_turns < ks_limit) {

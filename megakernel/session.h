@@ -121,7 +121,7 @@ class Session {
   virtual bool ended() const = 0;
   virtual uint32_t batches_in_flight() const = 0;
   virtual uint32_t slots_in_use() const { return 0; }  // published and not yet given back
-  virtual uint32_t max_pieces() const = 0;  // of one batch
+  virtual uint32_t max_pieces() const = 0;             // of one batch
   virtual const Geometry& geometry() const = 0;
   virtual uint64_t resident_bytes() const = 0;
 

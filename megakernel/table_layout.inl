@@ -17,20 +17,20 @@
 // Header, in words.
 #define KS_TABLE_MAGIC_AT 0u
 #define KS_TABLE_VERSION_AT 1u
-#define KS_TABLE_WORDS_AT 2u        // of the whole table
-#define KS_TABLE_LITERALS_AT 3u     // literal count
-#define KS_TABLE_MAX_BYTES_AT 4u    // longest literal
-#define KS_TABLE_MAX_OFFSET_AT 5u   // largest offset of a window in its literal
-#define KS_TABLE_ROW_BITS_AT 6u     // 2^bits filter rows
+#define KS_TABLE_WORDS_AT 2u       // of the whole table
+#define KS_TABLE_LITERALS_AT 3u    // literal count
+#define KS_TABLE_MAX_BYTES_AT 4u   // longest literal
+#define KS_TABLE_MAX_OFFSET_AT 5u  // largest offset of a window in its literal
+#define KS_TABLE_ROW_BITS_AT 6u    // 2^bits filter rows
 #define KS_TABLE_ROWS_AT 7u
-#define KS_TABLE_QUAD_BITS_AT 8u    // 2^bits buckets, and one start more
+#define KS_TABLE_QUAD_BITS_AT 8u  // 2^bits buckets, and one start more
 #define KS_TABLE_QUADS_AT 9u
 #define KS_TABLE_TRI_BITS_AT 10u
 #define KS_TABLE_TRIS_AT 11u
-#define KS_TABLE_TRI_COUNT_AT 12u   // entries of three-byte literals
+#define KS_TABLE_TRI_COUNT_AT 12u  // entries of three-byte literals
 #define KS_TABLE_ENTRIES_AT 13u
 #define KS_TABLE_ENTRY_COUNT_AT 14u
-#define KS_TABLE_SHORTS_AT 15u      // 8 words of first-byte bits, then 257 starts
+#define KS_TABLE_SHORTS_AT 15u  // 8 words of first-byte bits, then 257 starts
 #define KS_TABLE_SHORT_LIST_AT 16u
 #define KS_TABLE_SHORT_COUNT_AT 17u
 #define KS_TABLE_RECORDS_AT 18u
@@ -68,7 +68,7 @@
 #define KS_QUAD_FACTOR 0x9e3779b1u
 #define KS_TRI_FACTOR 0x85ebca6bu
 #define KS_ROW_OF(window, bits) ((((window) >> 8u) * KS_ROW_FACTOR) >> (32u - (bits)))
-#define KS_QUAD_OF(window, bits) (((window) * KS_QUAD_FACTOR) >> (32u - (bits)))
+#define KS_QUAD_OF(window, bits) (((window)*KS_QUAD_FACTOR) >> (32u - (bits)))
 #define KS_TRI_OF(window, bits) ((((window) >> 8u) * KS_TRI_FACTOR) >> (32u - (bits)))
 
 #endif  // KS_TABLE_LAYOUT_INL_

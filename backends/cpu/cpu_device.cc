@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <system_error>
@@ -17,6 +18,8 @@
 
 namespace keysieve::backends {
 namespace {
+
+constexpr uint64_t kLargestBuffer = (uint64_t{1} << 32) - 4;  // programs count bytes in 32 bits
 
 std::string ProcessorName() {
   std::ifstream info("/proc/cpuinfo");
@@ -36,7 +39,7 @@ uint64_t PhysicalMemory() {
 Limits CpuLimits(uint32_t threads) {
   Limits limits;
   limits.memory_bytes = PhysicalMemory();
-  limits.max_buffer_bytes = limits.memory_bytes;
+  limits.max_buffer_bytes = std::min(limits.memory_bytes, kLargestBuffer);
   limits.max_workgroups = 1u << 30;
   limits.max_workgroup_size = 4096;  // only a number to a host kernel
   limits.shared_memory_bytes = 1u << 20;

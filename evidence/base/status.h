@@ -34,8 +34,8 @@ inline std::string Message(const absl::Status& status) {
 #define KS_CONCAT_INNER_(a, b) a##b
 #define KS_CONCAT_(a, b) KS_CONCAT_INNER_(a, b)
 
-#define KS_RETURN_IF_ERROR(expr)                 \
-  do {                                           \
+#define KS_RETURN_IF_ERROR(expr)                                               \
+  do {                                                                         \
     if (absl::Status ks_status_ = (expr); !ks_status_.ok()) return ks_status_; \
   } while (false)
 

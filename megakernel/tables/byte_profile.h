@@ -4,7 +4,8 @@
 // system; window choice, and so every table, depends on it.
 //
 // A folded byte has one of 65 classes: 0x20..0x3f, 0x60..0x7f, and all others. A cost is
-// -3 * log2(probability), rounded, as a digit (A-Z a-z 0-9 + -): of a class, and of a class after another.
+// -3 * log2(probability), rounded, as a digit (A-Z a-z 0-9 + -): of a class, and of a class after
+// another.
 #pragma once
 
 #include <cstdint>

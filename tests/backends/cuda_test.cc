@@ -46,7 +46,7 @@ TEST(CudaErrors, EachResultHasItsStatusAndItsFault) {
       {cudaErrorNotSupported, StatusCode::kUnimplemented, std::nullopt},
       {cudaErrorInvalidValue, StatusCode::kInternal, FaultKind::kDispatch},
       {cudaErrorUnknown, StatusCode::kInternal, FaultKind::kDispatch},
-      {static_cast<cudaError_t>(987654), StatusCode::kInternal, FaultKind::kDispatch},
+      {cudaErrorProfilerDisabled, StatusCode::kInternal, FaultKind::kDispatch},
   };
   for (const auto& row : rows) {
     const absl::Status status = StatusOf(row.result, "testing");

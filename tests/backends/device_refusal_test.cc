@@ -8,6 +8,7 @@
 
 #include "backends/registry.h"
 #include "tests/backends/device_fixture.h"
+#include "tests/support/leak_pause.h"
 
 namespace keysieve::test {
 namespace {
@@ -143,15 +144,22 @@ TEST_P(DeviceRefusalTest, MemoryItDoesNotHaveAndWorksOn) {
 }
 
 TEST_P(DeviceRefusalTest, EverythingOnceItIsAbandoned) {
-  auto buffer = Get(MemoryKind::kPinned, 64);
-  device_->Abandon();
-  EXPECT_EQ(device_->health(), backends::Health::kLost);
-  EXPECT_EQ(device_->Allocate(MemoryKind::kDevice, 64).status().code(),
+  const LeakPause left_behind_on_purpose;
+  CountingRecorder recorder;
+  auto device = *backends::OpenDevice(*GetParam().identity, {.recorder = &recorder});
+  auto program = *device->Load(ProbeImage(GetParam().backend));
+  auto buffer = *device->Allocate(MemoryKind::kPinned, 64);
+  device->Abandon();
+  EXPECT_EQ(device->health(), backends::Health::kLost);
+  EXPECT_EQ(device->Allocate(MemoryKind::kDevice, 64).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(device->Submit({}).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(device->Load(ProbeImage(GetParam().backend)).status().code(),
             absl::StatusCode::kDataLoss);
-  EXPECT_EQ(device_->Submit({}).status().code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(device_->Load(ProbeImage(GetParam().backend)).status().code(),
-            absl::StatusCode::kDataLoss);
-  EXPECT_EQ(recorder_.faults_in_all(), 0u) << "nothing was in flight";
+  EXPECT_EQ(recorder.faults_in_all(), 0u) << "nothing was in flight";
+  buffer.reset();
+  program.reset();
+  device.reset();
+  EXPECT_EQ(recorder.frees, 0u) << "what is left be is not freed";
 }
 
 TEST_P(DeviceRefusalTest, ResidentKernelsItDoesNotHave) {

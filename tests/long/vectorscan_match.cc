@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What Vectorscan says of a tree, in the words of `keysieve match`: a line path:start:end:literal for
-// every overlapping occurrence. Shares only the oracle with the tests and nothing with the daemon or
-// the client: the tree conformance check compares the two to the byte.
+// What Vectorscan says of a tree, in the words of `keysieve match`: a line path:start:end:literal
+// for every overlapping occurrence. Shares only the oracle with the tests and nothing with the
+// daemon or the client: the tree conformance check compares the two to the byte.
 //
-//   vectorscan_match PATTERNS PATH       PATTERNS has a line "i<TAB>literal" or "s<TAB>literal" each
+//   vectorscan_match PATTERNS PATH       PATTERNS has a line "i<TAB>literal" or "s<TAB>literal"
+//   each
 //
 // Symbolic links, special files and .git are skipped, as the client skips them.
 #include <cstdio>
@@ -74,10 +75,9 @@ int main(int argc, char** argv) {
     if (entry->is_symlink() || !entry->is_regular_file()) continue;
     const std::vector<uint8_t> text = ReadFile(entry->path());
     for (const auto& hit : oracle.Matches(text, scratch)) {
-      std::printf("%s:%llu:%llu:%s\n", entry->path().c_str(),
-                  static_cast<unsigned long long>(hit.start),
-                  static_cast<unsigned long long>(hit.end),
-                  Printable(patterns[hit.pattern].bytes).c_str());
+      std::printf(
+          "%s:%llu:%llu:%s\n", entry->path().c_str(), static_cast<unsigned long long>(hit.start),
+          static_cast<unsigned long long>(hit.end), Printable(patterns[hit.pattern].bytes).c_str());
     }
   }
   return 0;

@@ -5,8 +5,7 @@
 #include "backends/cuda/calling_convention.h"
 
 extern "C" __global__ void resident(volatile uint32_t* bell, volatile uint32_t* data,
-                                    volatile uint32_t* answers,
-                                    keysieve::backends::CudaConstants) {
+                                    volatile uint32_t* answers, keysieve::backends::CudaConstants) {
   uint32_t served = 0;
   while (true) {
     const uint32_t word = *bell;

@@ -2,6 +2,8 @@
 // A scratch folder and the client run in-process against any server.
 #pragma once
 
+#include <sys/fsuid.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -50,12 +52,27 @@ inline ClientRun RunWith(const std::vector<std::string>& args) {
   return RunWith(args, interrupt);
 }
 
-// A folder that is gone after the test.
+// While it lives, this thread's file accesses are those of a user who owns nothing: root, whom no
+// permission stops, could not test an unreadable file.
+class AsNobody {
+ public:
+  AsNobody() : before_(setfsuid(kNobody)) {}
+  ~AsNobody() { setfsuid(static_cast<uid_t>(before_)); }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+
+ private:
+  static constexpr uid_t kNobody = 65534;
+  int before_;
+};
+
+// A folder that is gone after the test, open to all users.
 class ScratchFolder {
  public:
   ScratchFolder() {
     std::string name = std::filesystem::temp_directory_path() / "ks-client-XXXXXX";
     path_ = mkdtemp(name.data());
+    std::filesystem::permissions(path_, std::filesystem::perms(0755));
   }
   ~ScratchFolder() {
     std::error_code ignored;

@@ -7,6 +7,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -235,6 +236,9 @@ FakeDaemon::FakeDaemon(Behaviour behaviour) : behaviour_(std::move(behaviour)) {
   builder.RegisterService(scanner_.get());
   builder.RegisterService(admin_.get());
   server_ = builder.BuildAndStart();
+  // For clients that have given up root.
+  chmod(folder_.c_str(), 0755);
+  chmod((folder_ + "/s").c_str(), 0777);
 }
 
 FakeDaemon::~FakeDaemon() {
