@@ -15,7 +15,6 @@ constexpr char kScanExamples[] = R"(Examples:
   keysieve scan .                                  everything below the working folder
   keysieve scan --gitignore --format json -o leaks.json src
   git diff origin/main | keysieve scan -           standard input, as one blob
-  keysieve scan --baseline old.json --exit-code 0 .
 
 Exit codes: 0 nothing found and everything scanned; 1 findings (see --exit-code); 2 bad arguments or
 configuration; 3 the service cannot be reached or failed; 4 something was not scanned (a gap;
@@ -80,7 +79,8 @@ CLI::App* AddScan(CLI::App* app, ScanCommand* to) {
   scan->add_option("--rules", to->rules_file, "a gitleaks rule file (TOML) for this scan, 1 MiB")
       ->excludes(set);
   scan->add_option("--baseline", to->baselines,
-                   "an earlier report; what stands in it does not count again")
+                   "an earlier report; what stands in it does not count again, or the "
+                   "daemon says that it does not apply baselines")
       ->expected(1)
       ->take_all();
   scan->add_option("--ignore-file", to->ignore_files, "a .gitleaksignore file")
