@@ -99,14 +99,17 @@ TEST(Observe, APrometheusScrapesIt) {
                                           "      - targets: ['" +
                                               daemon.admin() + "']\n");
   const std::string address = "127.0.0.1:" + std::to_string(FreePort());
+  // A vfork child shares this process's heap: whatever it would allocate is made before.
+  const std::string config_flag = "--config.file=" + config;
+  const std::string data_flag = "--storage.tsdb.path=" + folder.path() + "/data";
+  const std::string listen_flag = "--web.listen-address=" + address;
   const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   const pid_t pid = ::vfork();
   if (pid == 0) {
     ::dup2(null, 1);
     ::dup2(null, 2);
-    ::execlp("prometheus", "prometheus", ("--config.file=" + config).c_str(),
-             ("--storage.tsdb.path=" + folder.path() + "/data").c_str(),
-             ("--web.listen-address=" + address).c_str(), nullptr);
+    ::execlp("prometheus", "prometheus", config_flag.c_str(), data_flag.c_str(),
+             listen_flag.c_str(), nullptr);
     ::_exit(127);
   }
   ::close(null);
