@@ -83,12 +83,12 @@ LaneOpener DeviceOpener(backends::Identity identity, backends::OpenOptions open,
 
 class Starter {
  public:
-  Starter(const config::Config& config, evidence::Recorder& recorder, const config::Log& log)
-      : config_(config), recorder_(recorder), log_(log) {}
+  Starter(const config::Config& config, evidence::Recorder& recorder, const config::Log& log,
+          bool keep_going)
+      : config_(config), recorder_(recorder), log_(log), keep_going_(keep_going) {}
 
   absl::StatusOr<DeviceLanes> Start() {
-    KS_ASSIGN_OR_RETURN(backends::Choice choice,
-                        backends::SelectDevices({config_.backend.name, config_.backend.devices}));
+    KS_ASSIGN_OR_RETURN(backends::Choice choice, Select());
     lanes_.why = choice.why;
     const bool accelerated = choice.devices.front().backend != BackendKind::kCpu;
     std::unique_ptr<Lane> recovery;
@@ -108,9 +108,11 @@ class Starter {
       last = lanes.back()->Start();
       open += last.ok() ? 1 : 0;
       LogDevice(identity, last);
-      if (!last.ok() && !config_.backend.devices.empty()) return Refusal(identity, last);
+      if (!last.ok() && !config_.backend.devices.empty() && !keep_going_) {
+        return Refusal(identity, last);
+      }
     }
-    const bool named = config_.backend.name != "auto" || !accelerated;
+    const bool named = (config_.backend.name != "auto" && !keep_going_) || !accelerated;
     if (open == 0 && named) return Refusal(choice.devices.front(), last);
     if (open == 0) lanes_.why += "; none of them opened, so the CPU route does all the work";
     lanes_.scheduler = std::make_unique<Scheduler>(std::move(lanes), std::move(recovery));
@@ -118,6 +120,15 @@ class Starter {
   }
 
  private:
+  absl::StatusOr<backends::Choice> Select() {
+    auto choice = backends::SelectDevices({config_.backend.name, config_.backend.devices});
+    if (choice.ok() || !keep_going_ || absl::IsInvalidArgument(choice.status())) return choice;
+    log_.Error("device", Cat(Message(choice.status()), "; the CPU route does all the work"));
+    KS_ASSIGN_OR_RETURN(backends::Choice cpu, backends::SelectDevices({"cpu", {}}));
+    cpu.why = Cat("after a restart in place: ", Message(choice.status()));
+    return cpu;
+  }
+
   static absl::Status Refusal(const backends::Identity& identity, const absl::Status& why) {
     return absl::UnavailableError(Cat("the ", backends::BackendName(identity.backend), " device ",
                                       identity.index, " (", identity.name,
@@ -176,14 +187,15 @@ class Starter {
   const config::Config& config_;
   evidence::Recorder& recorder_;
   const config::Log& log_;
+  const bool keep_going_;
   DeviceLanes lanes_;
 };
 
 }  // namespace
 
 absl::StatusOr<DeviceLanes> StartLanes(const config::Config& config, evidence::Recorder& recorder,
-                                       const config::Log& log) {
-  return Starter(config, recorder, log).Start();
+                                       const config::Log& log, bool keep_going) {
+  return Starter(config, recorder, log, keep_going).Start();
 }
 
 }  // namespace keysieve::scheduler

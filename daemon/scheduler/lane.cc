@@ -85,15 +85,30 @@ void Lane::Quarantine(const std::string& reason, Done done) {
     return done(absl::FailedPreconditionError(
         Cat(Name(), " is the last route there is; drain the daemon instead")));
   }
-  MutexLock lock(mutex_);
-  orders_.push_back({Order::Kind::kQuarantine, reason, std::move(done)});
-  wake_.NotifyAll();
+  Enqueue({Order::Kind::kQuarantine, reason, std::move(done)});
 }
 
-void Lane::Resume(Done done) {
-  MutexLock lock(mutex_);
-  orders_.push_back({Order::Kind::kResume, "", std::move(done)});
-  wake_.NotifyAll();
+void Lane::Resume(Done done) { Enqueue({Order::Kind::kResume, "", std::move(done)}); }
+
+// Whoever asks is answered, even where no thread is left to ask.
+void Lane::Enqueue(Order order) {
+  {
+    MutexLock lock(mutex_);
+    if (!finished_ && !stuck_.load()) {
+      orders_.push_back(std::move(order));
+      wake_.NotifyAll();
+      return;
+    }
+  }
+  if (!abandoned_.load()) return order.done(absl::UnavailableError("the daemon is shutting down"));
+  order.done(order.kind == Order::Kind::kResume ? GivenUp() : absl::OkStatus());
+}
+
+absl::Status Lane::GivenUp() const {
+  return absl::FailedPreconditionError(
+      Cat(Name(),
+          " was given up and this process cannot use it again; restart the daemon, or set "
+          "recovery.restart = \"exec\""));
 }
 
 LaneStatus Lane::status() const {
@@ -195,9 +210,18 @@ void Lane::Open() {
 }
 
 void Lane::Obey(Order order) {
+  {
+    MutexLock lock(mutex_);
+    obeying_ = std::move(order.done);
+  }
   const absl::Status status =
       order.kind == Order::Kind::kQuarantine ? ObeyQuarantine(order.reason) : ObeyResume();
-  order.done(status);
+  Done done;
+  {
+    MutexLock lock(mutex_);
+    done.swap(obeying_);  // empty if whoever gave this lane up has answered
+  }
+  if (done) done(status);
 }
 
 absl::Status Lane::ObeyQuarantine(const std::string& reason) {
@@ -219,12 +243,7 @@ absl::Status Lane::ObeyQuarantine(const std::string& reason) {
 }
 
 absl::Status Lane::ObeyResume() {
-  if (abandoned_.load()) {
-    return absl::FailedPreconditionError(
-        Cat(Name(),
-            " was given up and this process cannot use it again; restart the daemon, or "
-            "set recovery.restart = \"exec\""));
-  }
+  if (abandoned_.load()) return GivenUp();
   if (open_.load()) return absl::OkStatus();
   Open();
   const absl::Status opened = [this] {

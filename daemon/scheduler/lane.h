@@ -128,6 +128,8 @@ class Lane : public Matcher {
   bool AwaitWork();
   void Open();
   void Obey(Order order);
+  void Enqueue(Order order);
+  absl::Status GivenUp() const;
   absl::Status ObeyQuarantine(const std::string& reason);
   absl::Status ObeyResume();
   void TakeIn();
@@ -174,6 +176,7 @@ class Lane : public Matcher {
   CondVar wake_;
   std::deque<std::shared_ptr<ActiveJob>> incoming_ ABSL_GUARDED_BY(mutex_);
   std::deque<Order> orders_ ABSL_GUARDED_BY(mutex_);
+  Done obeying_ ABSL_GUARDED_BY(mutex_);  // of the order being carried out
   // Every job that was taken in and not yet answered. Who takes a job out answers it.
   std::unordered_map<const ActiveJob*, std::shared_ptr<ActiveJob>> active_ ABSL_GUARDED_BY(mutex_);
   bool started_ ABSL_GUARDED_BY(mutex_) = false;

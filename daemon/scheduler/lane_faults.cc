@@ -171,6 +171,7 @@ void Lane::Supervise() {
     active_.clear();
     incoming_.clear();
     orders.swap(orders_);
+    if (obeying_) orders.push_front({.done = std::exchange(obeying_, nullptr)});
     status_.queued_blobs = 0;
     status_.queued_bytes = 0;
     queued_bytes_.store(0);

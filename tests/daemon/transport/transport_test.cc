@@ -116,8 +116,11 @@ std::string HealthOf(const std::shared_ptr<grpc::Channel>& channel, const std::s
   const grpc::internal::RpcMethod check("/grpc.health.v1.Health/Check",
                                         grpc::internal::RpcMethod::NORMAL_RPC, channel);
   std::string bytes;
-  if (!service.empty())
-    bytes = "\x0a" + std::string(1, static_cast<char>(service.size())) + service;
+  if (!service.empty()) {
+    bytes = "\x0a";
+    bytes.push_back(static_cast<char>(service.size()));
+    bytes += service;
+  }
   const grpc::Slice slice(bytes);
   grpc::ClientContext context;
   grpc::ByteBuffer request(&slice, 1), reply;
