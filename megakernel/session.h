@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The megakernel session: resident buffers, a table arena, a ring of work slots and a program that
 // drains what has been published. open -> submit -> flush -> next -> shutdown. One session per
-// device, driven by the one lane thread that owns the device. Where the device allows it the program
-// stays there (resident), else each batch is a launch of its own; a caller sees no difference.
+// device, driven by the one lane thread that owns the device. Where the device allows it the
+// program stays there (resident), else each batch is a launch of its own; a caller sees no
+// difference.
 //
 //   auto session = Session::Open(*device, options);
 //   TableHandle table = *(*session)->LoadTable(compiled);
@@ -59,7 +60,7 @@ struct SessionOptions {
   evidence::DeviceRecorder* recorder = nullptr;
   std::chrono::milliseconds watchdog{10000};  // per epoch; a software device needs more
   MatchRoute route = MatchRoute::kTuned;
-  uint32_t copy_threads = 0;  // that copy text into pinned memory; 0 = chosen by the device
+  uint32_t copy_threads = 0;    // that copy text into pinned memory; 0 = chosen by the device
   uint32_t decode_threads = 0;  // that sort hits beside the lane; 0 = chosen by the device
   SessionPolicy policy = SessionPolicy::kAuto;
   // A resident program without work leaves the device after this long and comes back on demand.

@@ -55,7 +55,8 @@ __device__ void Lead(const Resident& r) {
   bool ended = false;
   for (uint turn = 0; !ended; ++turn) {
     const uint ready = Load(r.control + KS_RES_READY_AT + opened % KS_RES_READY);
-    const bool is_next = ready >> KS_RES_BATCH_BITS == KS_RES_READY_WORD(opened, 0u) >> KS_RES_BATCH_BITS;
+    const bool is_next =
+        ready >> KS_RES_BATCH_BITS == KS_RES_READY_WORD(opened, 0u) >> KS_RES_BATCH_BITS;
     if (is_next && (ready & KS_RES_BATCH_MASK) < r.constant(KS_RES_CONST_BATCHES)) {
       __threadfence_system();
       ++opened;
@@ -132,7 +133,8 @@ __device__ void BringTable(const Resident& r, BlockState& block, const uint* hea
 }
 
 __device__ void TakeBatch(const Resident& r, BlockState& block, uint sequence) {
-  const uint batch = Load(r.control + KS_RES_READY_AT + sequence % KS_RES_READY) & KS_RES_BATCH_MASK;
+  const uint batch =
+      Load(r.control + KS_RES_READY_AT + sequence % KS_RES_READY) & KS_RES_BATCH_MASK;
   uint* head = r.head(batch);
   if (tuned::WorkerLane() < KS_CONSTANTS) {
     block.constants[tuned::Worker()][tuned::WorkerLane()] =
@@ -148,7 +150,8 @@ __device__ void TakeBatch(const Resident& r, BlockState& block, uint sequence) {
       .text = reinterpret_cast<const uint8_t*>(head) + r.constant(KS_RES_CONST_TEXT_AT),
       .blobs = head + r.constant(KS_RES_CONST_BLOBS_AT),
       .tables = r.tables,
-      .hits = r.hits + static_cast<size_t>(batch) * r.constant(KS_RES_CONST_HIT_STRIDE) * KS_HIT_WORDS};
+      .hits =
+          r.hits + static_cast<size_t>(batch) * r.constant(KS_RES_CONST_HIT_STRIDE) * KS_HIT_WORDS};
   ResidentProgram program(block, bindings, 1u);
   program.ks_run();
   Clear(r, head);
@@ -175,13 +178,12 @@ extern "C" __global__ void __launch_bounds__(tuned::kBlockThreads, 1)
   if (threadIdx.x == 0) block.table.key = 0xffffffffu;
   __syncthreads();
   uint at = 0, generation = 0;
-  if (tuned::TableStands<Memory::kReadOnly>(control, tables,
-                                            constants.words[KS_CONST_TABLE_WORDS],
+  if (tuned::TableStands<Memory::kReadOnly>(control, tables, constants.words[KS_CONST_TABLE_WORDS],
                                             constants.words[KS_CONST_TABLE], at, generation)) {
     tuned::TakeTable<Memory::kReadOnly>(block, tables, at, generation);
   }
-  EpochProgram program(
-      block, {control, reinterpret_cast<const uint8_t*>(text), blobs, tables, hits}, 0u);
+  EpochProgram program(block,
+                       {control, reinterpret_cast<const uint8_t*>(text), blobs, tables, hits}, 0u);
   program.ks_run();
 }
 

@@ -22,7 +22,7 @@ constexpr uint kWorkerThreads = 256;
 constexpr uint kWorkerWarps = kWorkerThreads / 32;
 constexpr uint kWorkers = 4;  // of a block; they share the block's copy of a table
 constexpr uint kBlockThreads = kWorkers * kWorkerThreads;
-constexpr uint kRowBytes = 512;  // of text, that a warp filters at a time
+constexpr uint kRowBytes = 512;               // of text, that a warp filters at a time
 constexpr uint kQueueWords = 64 + 128 + 128;  // of a warp
 constexpr uint kQueuesWords = kQueueWords * kBlockThreads / 32;
 constexpr uint kCountCeiling = 0x80000000u;
@@ -291,8 +291,7 @@ __device__ __forceinline__ void Filter16(uint& answers, const uint (&words)[5], 
   for (int i = 0; i < 16; ++i) {
     const int k = i >> 2, r = i & 3;
     const uint window = r != 0 ? __funnelshift_r(words[k], words[k + 1], 8 * r) : words[k];
-    const uint next =
-        r == 3 ? words[k + 1] : __funnelshift_r(words[k], words[k + 1], 8 * (r + 1));
+    const uint next = r == 3 ? words[k + 1] : __funnelshift_r(words[k], words[k + 1], 8 * (r + 1));
     const uint row = (next * KS_ROW_FACTOR) >> shift;
     uint address, bits;
     asm volatile("mad.lo.u32 %0, %1, 4, %2;" : "=r"(address) : "r"(row), "r"(rows));

@@ -100,9 +100,9 @@ struct TunedProgram {
     if (lane() == 0u) describe_work();
     WorkerBarrier();
     Work* work = &block.work[Worker()];
-    const bool at_hand = work->table.key == ks_table && work->table.rows_address != 0u &&
-                         work->table.generation ==
-                             control_load(ks_slot_at(ks_slot) + KS_SLOT_GENERATION);
+    const bool at_hand =
+        work->table.key == ks_table && work->table.rows_address != 0u &&
+        work->table.generation == control_load(ks_slot_at(ks_slot) + KS_SLOT_GENERATION);
     if (!at_hand || ks_limit != 0xffffffffu) {
       ks_scan();
       return;
@@ -138,7 +138,8 @@ template <Memory kTables>
 __device__ __forceinline__ const uint* Keep(const uint* section, uint words, uint& used) {
   if (words > DynamicSharedWords() - used) return section;
   uint* kept = SharedWords() + used;
-  for (uint i = threadIdx.x; i < words; i += kBlockThreads) kept[i] = LoadWord<kTables>(section + i);
+  for (uint i = threadIdx.x; i < words; i += kBlockThreads)
+    kept[i] = LoadWord<kTables>(section + i);
   used += words;
   return kept;
 }

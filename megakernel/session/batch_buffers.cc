@@ -221,8 +221,8 @@ void BatchBuffers::AddTextCopies(const EpochPlan& plan) {
   const uint32_t end = packing.text_end;
   AddTextRuns(packing);
   if (RoundUp4(end) != end) {  // from the lead, which is always zero
-    uploads_.push_back({.from = {text_in_.get(), 0, RoundUp4(end) - end},
-                        .to = TextRange(end, RoundUp4(end))});
+    uploads_.push_back(
+        {.from = {text_in_.get(), 0, RoundUp4(end) - end}, .to = TextRange(end, RoundUp4(end))});
   }
   if (device_text_end_ > RoundUp4(end)) {
     fills_.push_back({TextRange(RoundUp4(end), RoundUp4(device_text_end_)), 0});
@@ -298,8 +298,7 @@ absl::Status BatchBuffers::PublishEpoch(const EpochPlan& plan, uint64_t table_wo
   uploads_.clear();
   auto* head = reinterpret_cast<uint32_t*>(head_in_->host());
   WriteControl(plan, head + KS_RES_HEAD_WORDS);
-  const uint64_t blob_bytes =
-      WriteBlobs(*plan.packing, head_in_->host() + engine_->blobs_offset());
+  const uint64_t blob_bytes = WriteBlobs(*plan.packing, head_in_->host() + engine_->blobs_offset());
   auto constants = Constants(plan, table_words);
   constants[KS_CONST_HIT_CAPACITY] = static_cast<uint32_t>(engine_->hits(index_).size());
   constants[KS_CONST_HIT_TAG] = TagOf(plan.epoch);
@@ -341,10 +340,10 @@ std::vector<Slot> BatchBuffers::ReturnedSlots(const Ring& ring, SlotRange range)
   std::vector<Slot> slots(range.count);
   size_t next = 0;
   ring.ForEachStretch(range, [&](uint32_t first, std::span<const Slot> stretch) {
-    std::memcpy(slots.data() + next,
-                static_cast<const void*>(ControlOut() + layout_.ring_at +
-                                         uint64_t{first} * KS_SLOT_WORDS),
-                stretch.size_bytes());
+    std::memcpy(
+        slots.data() + next,
+        static_cast<const void*>(ControlOut() + layout_.ring_at + uint64_t{first} * KS_SLOT_WORDS),
+        stretch.size_bytes());
     next += stretch.size();
   });
   return slots;

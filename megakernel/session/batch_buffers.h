@@ -63,8 +63,8 @@ class BatchBuffers {
   // Copies the pieces' bytes into pinned memory and clears what an earlier batch left behind them.
   void StageText(std::span<const Piece> pieces, const Packing& packing,
                  backends::ThreadPool& copiers);
-  // Instead: the text is copied from `pinned`, where the caller keeps it. False if the pieces do not
-  // lie in it.
+  // Instead: the text is copied from `pinned`, where the caller keeps it. False if the pieces do
+  // not lie in it.
   bool BorrowText(std::span<const Piece> pieces, const Packing& packing,
                   const backends::Buffer& pinned);
   // Writes control block, ring and blob table, and submits the epoch.
@@ -113,10 +113,10 @@ class BatchBuffers {
   backends::Device& device_;
   const Geometry geometry_;
   const Layout layout_;
-  ResidentEngine* const engine_;  // may be null
-  const uint32_t index_;          // place in its area
-  std::unique_ptr<backends::Buffer> text_, control_, blobs_, hits_;    // device
-  std::unique_ptr<backends::Buffer> text_in_, control_in_, blobs_in_;  // pinned
+  ResidentEngine* const engine_;                                        // may be null
+  const uint32_t index_;                                                // place in its area
+  std::unique_ptr<backends::Buffer> text_, control_, blobs_, hits_;     // device
+  std::unique_ptr<backends::Buffer> text_in_, control_in_, blobs_in_;   // pinned
   std::unique_ptr<backends::Buffer> control_out_, hits_out_, head_in_;  // pinned
   bool resident_results_ = false;
   const backends::Buffer* borrowed_ = nullptr;  // where the text lies if it was not staged

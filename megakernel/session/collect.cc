@@ -105,7 +105,8 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
   HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths);
   if (batch.range.count != 0) {
     CountEpoch(batch);
-    const std::vector<Slot> returned = batch.buffers->ReturnedSlots(*batch.place->ring, batch.range);
+    const std::vector<Slot> returned =
+        batch.buffers->ReturnedSlots(*batch.place->ring, batch.range);
     const EpochView view = ViewOf(batch, batch.range, batch.slots, returned);
     const auto counts = ReadCounts(view);
     if (!counts.ok()) return Integrity(counts.status());

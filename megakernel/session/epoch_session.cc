@@ -69,9 +69,9 @@ absl::Status EpochSession::OpenEngine(const Layout& layout) {
                                           "; a resident program takes at most ", KS_RES_READY));
   }
   if (layout.text_buffer_bytes > uint64_t{1} << KS_HIT_TAG_SHIFT) {
-    return absl::InvalidArgumentError(
-        Cat("geometry.batch_bytes is ", geometry.batch_bytes,
-            "; a resident program takes less than ", uint64_t{1} << KS_HIT_TAG_SHIFT));
+    return absl::InvalidArgumentError(Cat("geometry.batch_bytes is ", geometry.batch_bytes,
+                                          "; a resident program takes less than ",
+                                          uint64_t{1} << KS_HIT_TAG_SHIFT));
   }
   const uint32_t all = std::max(device_.limits().multiprocessors, 8u);
   const ResidentShape shape{
@@ -82,8 +82,7 @@ absl::Status EpochSession::OpenEngine(const Layout& layout) {
       .hits = geometry.hits_per_batch,
       .blocks = options_.resident_blocks != 0 ? options_.resident_blocks : all / 4,
       .park_after = options_.park_after};
-  KS_ASSIGN_OR_RETURN(engine_,
-                      ResidentEngine::Create(device_, shape, *images_.resident, *tables_));
+  KS_ASSIGN_OR_RETURN(engine_, ResidentEngine::Create(device_, shape, *images_.resident, *tables_));
   return absl::OkStatus();
 }
 
@@ -223,8 +222,11 @@ EpochPlan EpochSession::PlanFor(const InFlight& batch, SlotRange range, bool fre
   plan.packing = &batch.packing;
   plan.fresh_text = fresh_text;
   plan.hits_to_read = batch.hits_read;
-  const uint32_t most = std::max(device_.limits().max_workgroups, 1u);
+  // A workgroup with several workers fills a multiprocessor and loops until no slot is left.
   const uint32_t workers = WorkersOf(images_.scan);
+  const uint32_t fill = device_.limits().multiprocessors;
+  const uint32_t limit = device_.limits().max_workgroups;
+  const uint32_t most = std::max(workers > 1 && fill != 0 ? std::min(limit, fill) : limit, 1u);
   plan.workgroups = std::min((range.count + workers - 1) / workers, most);
   plan.claims = (range.count + plan.workgroups - 1) / plan.workgroups;
   return plan;

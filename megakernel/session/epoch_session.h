@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The session. Each batch is one epoch: its own slots, drained either by a launch that returns or by
-// the resident program (resident_engine.h), and read, checked and replayed alike. epoch_session.cc
-// publishes, dispatches and settles; collect.cc reads results and replays what overflowed; open.cc
-// chooses the policy.
+// The session. Each batch is one epoch: its own slots, drained either by a launch that returns or
+// by the resident program (resident_engine.h), and read, checked and replayed alike.
+// epoch_session.cc publishes, dispatches and settles; collect.cc reads results and replays what
+// overflowed; open.cc chooses the policy.
 #pragma once
 
 #include <deque>
@@ -22,8 +22,8 @@
 
 namespace keysieve::megakernel {
 
-// The programs of a session. Without `resident` each batch is a launch of `scan`; with it, only what
-// is replayed is.
+// The programs of a session. Without `resident` each batch is a launch of `scan`; with it, only
+// what is replayed is.
 struct SessionImages {
   backends::Image scan;
   std::optional<backends::Image> resident;

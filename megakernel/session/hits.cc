@@ -194,9 +194,9 @@ absl::StatusOr<std::vector<std::vector<LiteralHit>>> HitCollector::Results() {
   size_t next = 0;
   for (size_t i = 0; i < packing_.blobs.size() && next < keys_.size(); ++i) {
     const Blob& blob = packing_.blobs[i];
-    const auto last = std::lower_bound(keys_.begin() + next, keys_.end(),
-                                       uint64_t{blob.end} << kPositionShift) -
-                      keys_.begin();
+    const auto last =
+        std::lower_bound(keys_.begin() + next, keys_.end(), uint64_t{blob.end} << kPositionShift) -
+        keys_.begin();
     KS_RETURN_IF_ERROR(TakeBlob(blob, next, last, results[packing_.piece_of[i]]));
     next = last;
   }

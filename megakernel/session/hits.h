@@ -48,9 +48,9 @@ absl::StatusOr<EpochCounts> ReadCounts(const EpochView& view);
 // Whether a slot that passed ReadCounts() was scanned to its end.
 inline bool CutShort(const Slot& returned) { return returned.dense == KS_SLOT_CUT_SHORT; }
 
-// Collects the hits of a batch over one epoch or, after an overflow, several. The device leaves them
-// in any order; each slot's are sorted by themselves, in the time of a few passes. One thread at a
-// time, which need not be the lane's.
+// Collects the hits of a batch over one epoch or, after an overflow, several. The device leaves
+// them in any order; each slot's are sorted by themselves, in the time of a few passes. One thread
+// at a time, which need not be the lane's.
 class HitCollector {
  public:
   // `lengths`: of each literal. Both are borrowed until Results().
@@ -74,9 +74,9 @@ class HitCollector {
 
   const Packing& packing_;
   std::span<const uint8_t> lengths_;
-  std::vector<uint64_t> keys_;  // position, length, literal: 32, 8 and 20 bits
-  bool ordered_ = true;         // the keys are, from slot to slot
-  std::vector<uint32_t> next_;  // key that a slot's next record becomes
+  std::vector<uint64_t> keys_;     // position, length, literal: 32, 8 and 20 bits
+  bool ordered_ = true;            // the keys are, from slot to slot
+  std::vector<uint32_t> next_;     // key that a slot's next record becomes
   std::vector<uint32_t> starts_;   // of each slot's keys
   std::vector<uint32_t> buckets_;  // of the sort, with its spare room
   std::vector<uint64_t> spare_;

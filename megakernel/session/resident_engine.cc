@@ -59,13 +59,12 @@ absl::Status ResidentEngine::Allocate(const backends::Image& image) {
     uint64_t bytes;
   };
   const uint64_t batches = shape_.batches;
-  const Want wants[] = {
-      {&control_, MemoryKind::kDevice, KS_RES_CONTROL_WORDS * 4},
-      {&area_, MemoryKind::kDevice, batches * area_stride_},
-      {&answers_, MemoryKind::kPinned, batches * answer_stride_ * 4},
-      {&hits_, MemoryKind::kPinned, batches * shape_.hits * sizeof(HitRecord)},
-      {&pulse_, MemoryKind::kPinned, KS_RES_PULSE_WORDS * 4},
-      {&note_, MemoryKind::kPinned, 64}};
+  const Want wants[] = {{&control_, MemoryKind::kDevice, KS_RES_CONTROL_WORDS * 4},
+                        {&area_, MemoryKind::kDevice, batches * area_stride_},
+                        {&answers_, MemoryKind::kPinned, batches * answer_stride_ * 4},
+                        {&hits_, MemoryKind::kPinned, batches * shape_.hits * sizeof(HitRecord)},
+                        {&pulse_, MemoryKind::kPinned, KS_RES_PULSE_WORDS * 4},
+                        {&note_, MemoryKind::kPinned, 64}};
   std::vector<backends::Fill> fills;
   for (const Want& want : wants) {
     KS_ASSIGN_OR_RETURN(*want.buffer, device_.Allocate(want.kind, want.bytes));
@@ -179,9 +178,8 @@ absl::Status ResidentEngine::Publish(uint32_t batch, std::span<const Copy> copie
   if (!running_) KS_RETURN_IF_ERROR(Launch());  // if it can't come, nothing was published
   const uint32_t sequence = next_sequence_;
   const BufferRange word{control_.get(), (KS_RES_READY_AT + sequence % KS_RES_READY) * 4, 4};
-  KS_ASSIGN_OR_RETURN(
-      const backends::Ticket ticket,
-      device_.CopyThenWriteWord(copies, word, KS_RES_READY_WORD(sequence, batch)));
+  KS_ASSIGN_OR_RETURN(const backends::Ticket ticket,
+                      device_.CopyThenWriteWord(copies, word, KS_RES_READY_WORD(sequence, batch)));
   published_[batch] = {sequence, ticket};
   ++next_sequence_;
   return absl::OkStatus();
@@ -204,12 +202,13 @@ absl::StatusOr<uint64_t> ResidentEngine::Wait(uint32_t batch, Clock::time_point 
       if (!running_ && !Answered(batch)) KS_RETURN_IF_ERROR(Launch());
     }
     if (now >= deadline) {
-      return absl::DeadlineExceededError(
-          Cat("the resident program has not answered batch ", published_[batch].sequence,
-              "; it has opened ", Pulse(KS_RES_PULSE_OPENED), " of ", next_sequence_,
-              ", heartbeat ", heartbeat()));
+      return absl::DeadlineExceededError(Cat("the resident program has not answered batch ",
+                                             published_[batch].sequence, "; it has opened ",
+                                             Pulse(KS_RES_PULSE_OPENED), " of ", next_sequence_,
+                                             ", heartbeat ", heartbeat()));
     }
-    if (now - begun > kEager) std::this_thread::sleep_for(std::min<Clock::duration>(kNap, deadline - now));
+    if (now - begun > kEager)
+      std::this_thread::sleep_for(std::min<Clock::duration>(kNap, deadline - now));
   }
   // Copies are done, since the word that follows them was seen; this is their bookkeeping.
   KS_RETURN_IF_ERROR(device_.Wait(published_[batch].ticket, deadline + kLeaving).status());
