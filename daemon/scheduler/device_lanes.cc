@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "daemon/scheduler/open_ladder.h"
 #include "evidence/base/status.h"
 
 namespace keysieve::scheduler {
@@ -40,6 +41,9 @@ megakernel::SessionOptions SessionOf(const config::Config& config,
   options.geometry.batch_bytes = config.session.batch_bytes;
   options.geometry.table_bytes = config.session.table_bytes;
   options.watchdog = identity.software ? kSoftwareWatchdog : kHardwareWatchdog;
+  if (config.recovery.watchdog_s != 0) {
+    options.watchdog = std::chrono::seconds(config.recovery.watchdog_s);
+  }
   return options;
 }
 
@@ -67,12 +71,12 @@ absl::Status Register(evidence::Recorder& recorder, const backends::Device& devi
 
 LaneOpener DeviceOpener(backends::Identity identity, backends::OpenOptions open,
                         megakernel::SessionOptions session, evidence::Recorder* recorder,
-                        LateRecorder* late) {
+                        LateRecorder* late, std::function<void(const std::string&)> say) {
   return [=]() -> absl::StatusOr<LaneParts> {
     LaneParts parts;
     KS_ASSIGN_OR_RETURN(parts.device, backends::OpenDevice(identity, open));
     if (late != nullptr) KS_RETURN_IF_ERROR(Register(*recorder, *parts.device, *late));
-    KS_ASSIGN_OR_RETURN(parts.session, megakernel::Session::Open(*parts.device, session));
+    KS_ASSIGN_OR_RETURN(parts.session, OpenSession(*parts.device, session, say));
     return parts;
   };
 }
@@ -134,11 +138,13 @@ class Starter {
     options.identity = identity;
     options.recorder = late;
     options.hang_after = session.watchdog * (batches + 1);
-    options.say = [log = &log_](const std::string& sentence) { log->Warning("lane", sentence); };
+    const auto say = options.say = [log = &log_](const std::string& sentence) {
+      log->Warning("lane", sentence);
+    };
     backends::OpenOptions open{
         .recorder = late, .cache_dir = CacheDir(), .cpu_threads = config_.cpu.threads};
     return std::make_unique<Lane>(
-        std::move(options), DeviceOpener(identity, open, session, &recorder_, late), recovery);
+        std::move(options), DeviceOpener(identity, open, session, &recorder_, late, say), recovery);
   }
 
   absl::StatusOr<std::unique_ptr<Lane>> CpuRoute() {
