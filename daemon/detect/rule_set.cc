@@ -35,6 +35,7 @@ class LoadedRuleSet : public RuleSet {
   std::span<const std::string> warnings() const override { return warnings_; }
   const std::string& digest() const override { return digest_; }
   const std::string& name() const override { return name_; }
+  const Fingerprinter& fingerprinter() const override { return compiled_.fingerprinter; }
   std::span<const Route> routes() const override { return compiled_.gate.routes(); }
   std::span<const megakernel::Literal> literals() const override {
     return compiled_.gate.literals();

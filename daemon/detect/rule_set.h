@@ -86,6 +86,8 @@ struct ScanOutcome {
   std::vector<Uncovered> uncovered;
 };
 
+class Fingerprinter;
+
 class RuleSet {
  public:
   // INVALID_ARGUMENT: "<file>:<line>: rule <id>: <field>: <what is wrong and what to do>".
@@ -101,6 +103,9 @@ class RuleSet {
   virtual std::span<const std::string> warnings() const = 0;
   virtual const std::string& digest() const = 0;  // SHA-256 of the meaning, hex
   virtual const std::string& name() const = 0;
+
+  // What names its findings.
+  virtual const Fingerprinter& fingerprinter() const = 0;
 
   // Of each rule, in the order of rules().
   virtual std::span<const Route> routes() const { return {}; }
