@@ -58,6 +58,21 @@ absl::Status Lane::Start() {
   return opened_;
 }
 
+absl::Status Lane::StartHere() {
+  here_ = true;
+  Open();
+  MutexLock lock(mutex_);
+  return opened_;
+}
+
+bool Lane::Step() {
+  {
+    MutexLock lock(mutex_);
+    if (orders_.empty() && incoming_.empty() && idle()) return false;
+  }
+  return Turn();
+}
+
 void Lane::Submit(MatchJob job) {
   auto active = std::make_shared<ActiveJob>();
   active->job = std::move(job);
@@ -122,6 +137,12 @@ void Lane::Stop() {
     stopping_ = true;
     wake_.NotifyAll();
   }
+  if (here_) {
+    while (Turn()) {
+    }
+    CloseSession();
+    here_ = false;
+  }
   if (!thread_.joinable()) return;
   {
     MutexLock lock(mutex_);
@@ -158,17 +179,22 @@ void Lane::Run() {
     started_ = true;
     wake_.NotifyAll();
   }
-  while (AwaitWork() && !stuck_.load()) {
-    TakeIn();
-    if (usable()) Fill();
-    if (usable()) Collect();
-    if (usable()) Report();
+  while (Turn()) {
   }
   // Given up from outside, what the thread held is no longer its business.
   if (!stuck_.load()) CloseSession();
   MutexLock lock(mutex_);
   finished_ = true;
   wake_.NotifyAll();
+}
+
+bool Lane::Turn() {
+  if (!AwaitWork() || stuck_.load()) return false;
+  TakeIn();
+  if (usable()) Fill();
+  if (usable()) Collect();
+  if (usable()) Report();
+  return true;
 }
 
 // Waits until there is something to do and carries out orders. False: stop, nothing is left.
