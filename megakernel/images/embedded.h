@@ -13,5 +13,6 @@ namespace keysieve::megakernel {
 void RunScanOnCpu(const backends::HostWorkgroup& workgroup);
 std::span<const std::byte> VulkanScanCode();  // SPIR-V; empty if not built
 std::span<const std::byte> CudaScanCode();    // fat binary; empty if not built
+std::span<const std::byte> CudaTunedCode();   // fat binary; empty if not built
 
 }  // namespace keysieve::megakernel

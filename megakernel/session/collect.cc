@@ -69,6 +69,7 @@ void EpochSession::CountEpoch(const InFlight& batch) {
     stats_.opcodes[i] += observables[KS_OBS_OPCODE_AT + i];
   }
   stats_.unknown_opcodes += observables[KS_OBS_UNKNOWN];
+  stats_.tuned_slots += observables[KS_OBS_TUNED];
   stats_.scanned_bytes += observables[KS_OBS_BYTES];
   const uint64_t busy_ns = uint64_t{observables[KS_OBS_BUSY]} * 64;
   stats_.busy_ns += busy_ns;
@@ -81,15 +82,16 @@ EpochView EpochSession::ViewOf(const InFlight& batch, SlotRange range,
                                const std::vector<Slot>& returned) const {
   return {.epoch = batch.epoch,
           .range = range,
-          .ring_slots = ring_.size(),
+          .ring_slots = batch.place->ring->size(),
           .published = published,
           .returned = returned,
-          .control = batch.buffers->control_block()};
+          .control = batch.buffers->control_block(),
+          .tagged = batch.buffers->resident_results()};
 }
 
 absl::Status EpochSession::TakeEpoch(InFlight& batch, const EpochView& view, uint32_t hits,
                                      HitCollector& collector) {
-  if (hits > batch.hits_read) {
+  if (hits > batch.hits_read && !batch.buffers->resident_results()) {
     KS_ASSIGN_OR_RETURN(const backends::Ticket ticket,
                         batch.buffers->SubmitHitRead(batch.hits_read, hits));
     KS_RETURN_IF_ERROR(Await(ticket, Clock::now(), Forever(), nullptr));
@@ -103,7 +105,8 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
   HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths);
   if (batch.range.count != 0) {
     CountEpoch(batch);
-    const std::vector<Slot> returned = batch.buffers->ReturnedSlots(ring_, batch.range);
+    const std::vector<Slot> returned =
+        batch.buffers->ReturnedSlots(*batch.place->ring, batch.range);
     const EpochView view = ViewOf(batch, batch.range, batch.slots, returned);
     const auto counts = ReadCounts(view);
     if (!counts.ok()) return Integrity(counts.status());
@@ -111,13 +114,19 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
     const uint64_t wanted = counts->hits + counts->hits / 4;
     hits_expected_ = static_cast<uint32_t>(std::clamp<uint64_t>(
         std::max<uint64_t>(wanted, hits_expected_ / 2), kMinHitsExpected, layout_.max_hits));
-    if (counts->saturated || counts->cut_short || counts->hits > batch.buffers->hit_capacity()) {
+    // Both kinds of epoch have the same capacity at first.
+    const uint64_t room = batch.buffers->resident_results() ? options_.geometry.hits_per_batch
+                                                            : batch.buffers->hit_capacity();
+    if (counts->saturated || counts->cut_short || counts->hits > room) {
+      CountReplay(batch, *counts, room);
       KS_RETURN_IF_ERROR(Replay(batch, returned, *counts, collector));
     } else {
       KS_RETURN_IF_ERROR(TakeEpoch(batch, view, static_cast<uint32_t>(counts->hits), collector));
     }
   }
-  result.hits = collector.Results();
+  auto hits = collector.Results();
+  if (!hits.ok()) return Integrity(hits.status());
+  result.hits = *std::move(hits);
   result.device_ns = batch.device_ns;
   result.replays = batch.replays;
   return result;
@@ -125,9 +134,9 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
 
 // ---- overflow and slots cut short ----
 
-void EpochSession::CountReplay(InFlight& batch, EpochCounts counts) {
+void EpochSession::CountReplay(InFlight& batch, EpochCounts counts, uint64_t room) {
   if (counts.cut_short) ++stats_.cut_short;
-  if (!counts.saturated && counts.hits <= batch.buffers->hit_capacity()) return;
+  if (!counts.saturated && counts.hits <= room) return;
   ++batch.replays;
   if (options_.recorder != nullptr) options_.recorder->OverflowReplayed();
 }
@@ -143,9 +152,10 @@ std::vector<EpochSession::ReplayRange> EpochSession::RangesOf(std::span<const Un
 
 absl::Status EpochSession::Replay(InFlight& batch, const std::vector<Slot>& returned,
                                   EpochCounts counts, HitCollector& collector) {
-  CountReplay(batch, counts);
   const uint64_t wanted = counts.saturated ? layout_.max_hits : counts.hits;
   const auto room = static_cast<uint32_t>(std::min<uint64_t>(wanted, layout_.max_hits));
+  // Allocating may wait for whatever runs on the device.
+  if (engine_ != nullptr) KS_RETURN_IF_ERROR(ParkEngine());
   const absl::Status grown = batch.buffers->GrowHits(room);
   if (!grown.ok() && batch.buffers->hit_capacity() < kMaxLiterals) return grown;
   const std::vector<ReplayRange> ranges = RangesOf(batch.packing.units, returned);
@@ -154,6 +164,11 @@ absl::Status EpochSession::Replay(InFlight& batch, const std::vector<Slot>& retu
     KS_RETURN_IF_ERROR(ReplayGroup(batch, NextGroup(todo, batch), todo, collector));
   }
   return absl::OkStatus();
+}
+
+absl::Status EpochSession::ParkEngine() {
+  const absl::Status parked = engine_->Park(Clock::now() + options_.watchdog);
+  return parked.ok() ? parked : End(parked);
 }
 
 // As many ranges as the held slots and, for all that is known, the hit queue take.
@@ -202,9 +217,9 @@ absl::Status EpochSession::ReplayGroup(InFlight& batch, const std::vector<Replay
   for (const ReplayRange& range : group) units.push_back(range.unit);
   batch.epoch = NextEpoch();
   const std::vector<Slot> slots = SlotsFor(batch.table, units, batch.packing.text_end);
-  KS_ASSIGN_OR_RETURN(const SlotRange range, ring_.Republish(batch.range, slots));
+  KS_ASSIGN_OR_RETURN(const SlotRange range, batch.place->ring->Republish(batch.range, slots));
   KS_RETURN_IF_ERROR(RunReplay(batch, range));
-  const std::vector<Slot> returned = batch.buffers->ReturnedSlots(ring_, range);
+  const std::vector<Slot> returned = batch.buffers->ReturnedSlots(*batch.place->ring, range);
   const EpochView view = ViewOf(batch, range, slots, returned);
   const auto counts = ReadCounts(view);
   if (!counts.ok()) return Integrity(counts.status());
@@ -212,7 +227,7 @@ absl::Status EpochSession::ReplayGroup(InFlight& batch, const std::vector<Replay
   if (fits && !counts->cut_short) {
     return TakeEpoch(batch, view, static_cast<uint32_t>(counts->hits), collector);
   }
-  CountReplay(batch, *counts);
+  CountReplay(batch, *counts, batch.buffers->hit_capacity());
   std::vector<ReplayRange> again = RangesOf(units, returned);
   for (ReplayRange& part : again) {
     // Counts too large to be exact: a range at a time, so that one that does not fit is halved.

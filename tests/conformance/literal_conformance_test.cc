@@ -22,7 +22,9 @@ using backends::BackendKind;
 using megakernel::Geometry;
 using megakernel::Literal;
 using megakernel::LiteralHit;
+using megakernel::MatchRoute;
 using megakernel::Piece;
+using megakernel::SessionPolicy;
 using megakernel::TableHandle;
 
 struct Shape {
@@ -34,6 +36,17 @@ const Shape kShapes[] = {
     {"tight", {.slots = 8, .workgroup = 8, .tenants = 2, .batches = 2, .batch_bytes = 64 << 10}},
     {"odd", {.slots = 96, .workgroup = 32, .tenants = 5, .batches = 3, .batch_bytes = 300007}},
     {"usual", {.slots = 256, .workgroup = 256, .batches = 4, .batch_bytes = 1 << 20}},
+};
+
+const Way kWays[] = {
+    {"cpu", BackendKind::kCpu},
+    {"vulkan", BackendKind::kVulkan},
+    {"cuda", BackendKind::kCuda},
+    {"cuda_shared", BackendKind::kCuda, MatchRoute::kShared},
+    {"cuda_resident", BackendKind::kCuda, MatchRoute::kTuned, SessionPolicy::kResident},
+    // Leaves the device between almost any two batches.
+    {"cuda_parking", BackendKind::kCuda, MatchRoute::kTuned, SessionPolicy::kResident,
+     std::chrono::milliseconds(1)},
 };
 
 // Keeps one device of every accelerator open for the whole run. Some Vulkan drivers can be loaded
@@ -57,7 +70,7 @@ class KeepsDriversLoaded : public testing::Environment {
 const testing::Environment* const kDrivers =
     testing::AddGlobalTestEnvironment(new KeepsDriversLoaded);
 
-class LiteralConformance : public testing::TestWithParam<std::tuple<BackendKind, Shape>> {
+class LiteralConformance : public testing::TestWithParam<std::tuple<Way, Shape>> {
  protected:
   // Skips where the adapter is absent; false where the test cannot go on.
   void Open(bool poison = false, uint32_t hits_per_batch = 1 << 18) {
@@ -401,14 +414,11 @@ TEST_P(LiteralConformance, SixteenTablesAlternateWithoutAllocating) {
 }
 
 std::string ParamName(const testing::TestParamInfo<LiteralConformance::ParamType>& info) {
-  return std::string(backends::BackendName(std::get<0>(info.param))) + "_" +
-         std::get<1>(info.param).name;
+  return std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param).name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, LiteralConformance,
-                         testing::Combine(testing::Values(BackendKind::kCpu, BackendKind::kVulkan,
-                                                          BackendKind::kCuda),
-                                          testing::ValuesIn(kShapes)),
+                         testing::Combine(testing::ValuesIn(kWays), testing::ValuesIn(kShapes)),
                          ParamName);
 
 }  // namespace
