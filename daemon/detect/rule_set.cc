@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/detect/blob_scan.h"
 #include "daemon/detect/compiled_rules.h"
+#include "daemon/detect/decode/decoded_scan.h"
+#include "daemon/detect/decode/literal_finder.h"
 #include "daemon/detect/rule_digest.h"
 #include "daemon/detect/rule_merge.h"
 #include "evidence/base/status.h"
@@ -18,6 +19,7 @@ class LoadedRuleSet : public RuleSet {
  public:
   LoadedRuleSet(const RuleFile& set, CompiledRules compiled, std::vector<std::string> warnings)
       : compiled_(std::move(compiled)),
+        finder_(compiled_.gate.literals()),
         warnings_(std::move(warnings)),
         digest_(DigestOf(set)),
         name_(*set.name) {
@@ -27,13 +29,15 @@ class LoadedRuleSet : public RuleSet {
       if (rule.description) info.description = rule.description->value;
       for (const Text& tag : rule.tags) info.tags.push_back(tag.value);
     }
+    for (const CompiledRule& rule : compiled_.rules) plans_.push_back(rule.plan);
   }
 
   std::span<const RuleInfo> rules() const override { return infos_; }
   std::span<const std::string> warnings() const override { return warnings_; }
   const std::string& digest() const override { return digest_; }
   const std::string& name() const override { return name_; }
-  std::span<const Route> routes() const override { return compiled_.gate.routes(); }
+  const Fingerprinter& fingerprinter() const override { return compiled_.fingerprinter; }
+  std::span<const RulePlan> plans() const override { return plans_; }
   std::span<const megakernel::Literal> literals() const override {
     return compiled_.gate.literals();
   }
@@ -45,34 +49,22 @@ class LoadedRuleSet : public RuleSet {
     return Exclusion::kNone;
   }
 
-  std::vector<Finding> Scan(const BlobView& blob,
-                            std::span<const megakernel::LiteralHit> hits) const override {
-    return BlobScan(compiled_, blob, hits).Run();
+  ScanOutcome ScanAll(const BlobView& blob, std::span<const megakernel::LiteralHit> hits,
+                      const ScanSettings& settings) const override {
+    return decode::DecodedScan(compiled_, finder_, blob, settings).Run(hits);
   }
 
  private:
   CompiledRules compiled_;
+  decode::LiteralFinder finder_;  // borrows from compiled_
   std::vector<RuleInfo> infos_;
+  std::vector<RulePlan> plans_;
   std::vector<std::string> warnings_;
   std::string digest_;
   std::string name_;
 };
 
 }  // namespace
-
-const char* ToString(Route route) {
-  switch (route) {
-    case Route::kKeywords:
-      return "keywords";
-    case Route::kLiterals:
-      return "literals";
-    case Route::kWholeBlob:
-      return "whole blob";
-    case Route::kPath:
-      return "path";
-  }
-  return "no route";
-}
 
 absl::StatusOr<std::shared_ptr<const RuleSet>> RuleSet::LoadText(std::string_view toml,
                                                                  const std::string& name,
