@@ -31,6 +31,21 @@ evidence::Accelerator AcceleratorOf(BackendKind kind) {
   return static_cast<evidence::Accelerator>(kind);  // the numbers are the same
 }
 
+// The CPU route has no program to keep.
+megakernel::SessionPolicy PolicyOf(config::SessionPolicy policy,
+                                   const backends::Identity& identity) {
+  if (identity.backend == BackendKind::kCpu) return megakernel::SessionPolicy::kEpoch;
+  switch (policy) {
+    case config::SessionPolicy::kAuto:
+      return megakernel::SessionPolicy::kAuto;
+    case config::SessionPolicy::kResident:
+      return megakernel::SessionPolicy::kResident;
+    case config::SessionPolicy::kEpoch:
+      return megakernel::SessionPolicy::kEpoch;
+  }
+  return megakernel::SessionPolicy::kEpoch;
+}
+
 megakernel::SessionOptions SessionOf(const config::Config& config,
                                      const backends::Identity& identity) {
   megakernel::SessionOptions options;
@@ -40,6 +55,7 @@ megakernel::SessionOptions SessionOf(const config::Config& config,
   options.geometry.batches = config.session.batches;
   options.geometry.batch_bytes = config.session.batch_bytes;
   options.geometry.table_bytes = config.session.table_bytes;
+  options.policy = PolicyOf(config.session.policy, identity);
   options.watchdog = identity.software ? kSoftwareWatchdog : kHardwareWatchdog;
   if (config.recovery.watchdog_s != 0) {
     options.watchdog = std::chrono::seconds(config.recovery.watchdog_s);
@@ -71,12 +87,18 @@ absl::Status Register(evidence::Recorder& recorder, const backends::Device& devi
 
 LaneOpener DeviceOpener(backends::Identity identity, backends::OpenOptions open,
                         megakernel::SessionOptions session, evidence::Recorder* recorder,
-                        LateRecorder* late, std::function<void(const std::string&)> say) {
+                        LateRecorder* late, std::function<void(const std::string&)> say,
+                        std::function<void(const std::string&)> tell) {
   return [=]() -> absl::StatusOr<LaneParts> {
     LaneParts parts;
     KS_ASSIGN_OR_RETURN(parts.device, backends::OpenDevice(identity, open));
     if (late != nullptr) KS_RETURN_IF_ERROR(Register(*recorder, *parts.device, *late));
     KS_ASSIGN_OR_RETURN(parts.session, OpenSession(*parts.device, session, say));
+    if (!parts.session->policy_reason().empty()) {
+      tell(Cat(backends::BackendName(identity.backend), ":", identity.index, " session policy ",
+               megakernel::SessionPolicyName(parts.session->policy()), ": ",
+               parts.session->policy_reason()));
+    }
     return parts;
   };
 }
@@ -94,11 +116,6 @@ class Starter {
     std::unique_ptr<Lane> recovery;
     if (accelerated) {
       KS_ASSIGN_OR_RETURN(recovery, CpuRoute());
-      if (config_.session.policy == config::SessionPolicy::kResident) {
-        log_.Warning("session",
-                     "session.policy = resident is not offered by this build; epochs "
-                     "are used");
-      }
     }
     std::vector<std::unique_ptr<Lane>> lanes;
     int open = 0;
@@ -152,10 +169,12 @@ class Starter {
     const auto say = options.say = [log = &log_](const std::string& sentence) {
       log->Warning("lane", sentence);
     };
+    const auto tell = [log = &log_](const std::string& sentence) { log->Info("lane", sentence); };
     backends::OpenOptions open{
         .recorder = late, .cache_dir = CacheDir(), .cpu_threads = config_.cpu.threads};
     return std::make_unique<Lane>(
-        std::move(options), DeviceOpener(identity, open, session, &recorder_, late, say), recovery);
+        std::move(options), DeviceOpener(identity, open, session, &recorder_, late, say, tell),
+        recovery);
   }
 
   absl::StatusOr<std::unique_ptr<Lane>> CpuRoute() {

@@ -230,6 +230,7 @@ void Lane::Open() {
   if (!parts.ok()) return Enter(LaneState::kFailedToOpen, Message(opened_));
   parts_ = *std::move(parts);
   status_.resident_bytes = parts_.session->resident_bytes();
+  status_.policy = megakernel::SessionPolicyName(parts_.session->policy());
   faults_in_row_ = 0;
   max_pieces_ = UINT32_MAX;
   Enter(LaneState::kOpen, "");

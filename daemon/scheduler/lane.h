@@ -63,6 +63,7 @@ struct LaneStatus {
   backends::Identity identity;
   LaneState state = LaneState::kFailedToOpen;
   std::string reason;      // empty while open
+  std::string policy;      // the session's: "resident" or "epoch"; empty if it never opened
   bool abandoned = false;  // quarantined for as long as the process lives
   uint64_t resident_bytes = 0;
   uint32_t batches_in_flight = 0;

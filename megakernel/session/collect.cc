@@ -126,8 +126,8 @@ void EpochSession::ExamineFinished() {
   }
 }
 
-// Reads the counts of a settled batch and has its hits decoded. What does not fit waits for its turn
-// to be replayed.
+// Reads the counts of a settled batch and has its hits decoded. What does not fit waits for its
+// turn to be replayed.
 absl::Status EpochSession::Examine(InFlight& batch) {
   batch.stage = Stage::kExamined;
   if (batch.range.count == 0) {

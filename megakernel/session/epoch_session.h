@@ -61,8 +61,8 @@ class EpochSession final : public Session {
   absl::Status Shutdown(backends::Clock::time_point deadline) override;
 
  private:
-  // A batch is published, dispatched, settled when its epoch has ended, and examined when its counts
-  // were read; its hits are then being decoded, unless it must be replayed in its turn.
+  // A batch is published, dispatched, settled when its epoch has ended, and examined when its
+  // counts were read; its hits are then being decoded, unless it must be replayed in its turn.
   enum class Stage { kPublished, kDispatched, kSettled, kExamined };
 
   // Where a batch in flight lives. Under the epoch policy all share the session's ring; a resident
@@ -92,7 +92,7 @@ class EpochSession final : public Session {
     uint32_t replays = 0;
     std::vector<Slot> returned;  // once examined
     EpochCounts counts;
-    bool decoding = false;           // given to the decoders, or decoded where it was
+    bool decoding = false;            // given to the decoders, or decoded where it was
     std::atomic<bool> decoded{true};  // false while a decoder has it
     absl::StatusOr<PieceHits> hits = PieceHits();
   };
