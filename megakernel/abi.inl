@@ -56,6 +56,7 @@
 #define KS_OBS_UNKNOWN 8u    // slots with an opcode the program does not know
 #define KS_OBS_BUSY 9u       // time in slots, in units of 64 ns; 0 where there is no clock
 #define KS_OBS_BYTES 10u     // owned bytes scanned, modulo 2^32
+#define KS_OBS_TUNED 11u     // slots whose hits the image found by a way of its own, not the body's
 #define KS_OBS_FREE_AT 16u
 
 // Directory entry: a resident table.

@@ -41,6 +41,12 @@ uint ks_steps;
 uint ks_turns;
 uint ks_limit;
 
+// An image may have a way of its own to find the hits of the slot that is open. It must find the
+// same ones.
+#ifndef KS_SCAN
+#define KS_SCAN() ks_scan()
+#endif
+
 #define KS_RUN_NOTHING 0u
 #define KS_RUN_SCAN 1u
 #define KS_RUN_END 2u
@@ -101,13 +107,13 @@ KS_FN void ks_emit(uint literal, uint start) {
   }
 }
 
-// Does one blob own `start` and hold all of [start, start + length)?
-KS_FN bool ks_blob_takes(uint start, uint length) {
+// The last blob that begins at or before `start`; the number of blobs if there is none.
+KS_FN uint ks_blob_of(uint start) {
   uint count = constant_word(KS_CONST_BLOBS);
   uint tiles = constant_word(KS_CONST_TILES);
   uint tile = start >> KS_TILE_SHIFT;
   if (count == 0u || tile >= tiles) {
-    return false;
+    return count;
   }
   uint low = blob_word(count * KS_BLOB_WORDS + tile);
   uint high = blob_word(count * KS_BLOB_WORDS + tile + 1u);
@@ -122,10 +128,16 @@ KS_FN bool ks_blob_takes(uint start, uint length) {
       high = middle - 1u;
     }
   }
-  if (low >= count) {
+  return low < count ? low : count;
+}
+
+// Does one blob own `start` and hold all of [start, start + length)?
+KS_FN bool ks_blob_takes(uint start, uint length) {
+  uint blob = ks_blob_of(start);
+  if (blob >= constant_word(KS_CONST_BLOBS)) {
     return false;
   }
-  uint at = low * KS_BLOB_WORDS;
+  uint at = blob * KS_BLOB_WORDS;
   return start >= blob_word(at + KS_BLOB_OWN_BEGIN) && start < blob_word(at + KS_BLOB_OWN_END) &&
          start + length <= blob_word(at + KS_BLOB_END);
 }
@@ -265,8 +277,8 @@ KS_FN void ks_scan_shorts(uint shorts, uint list) {
   }
 }
 
-// All lanes. The slot's fields were checked by ks_admit_scan().
-KS_FN void ks_scan(uint slot) {
+// All lanes: takes up the slot, whose fields were checked by ks_admit_scan(), and its table.
+KS_FN void ks_open(uint slot) {
   uint at = ks_slot_at(slot);
   ks_slot = slot;
   ks_begin = control_load(at + KS_SLOT_BEGIN);
@@ -293,6 +305,10 @@ KS_FN void ks_scan(uint slot) {
   if (ks_limit == 0u) {
     ks_limit = 0xffffffffu;
   }
+}
+
+// All lanes: finds the hits of the slot that is open.
+KS_FN void ks_scan() {
   if (ks_begin >= ks_end) {
     return;
   }
@@ -454,7 +470,8 @@ KS_FN void ks_run() {
     }
     if (action == KS_RUN_SCAN) {
       uint started = clock_64ns();
-      ks_scan(slot);
+      ks_open(slot);
+      KS_SCAN();
       ks_report_counts(slot);
       device_fence();
       group_barrier();

@@ -38,10 +38,18 @@ struct Geometry {
   uint32_t hits_per_batch = 1 << 18;  // first capacity; overflow is replayed with room
 };
 
+// How the device program finds hits; never changes one.
+enum class MatchRoute : uint8_t {
+  kTuned,   // the image's own way where it has one, else the shared body
+  kShared,  // the shared body alone
+};
+
 struct SessionOptions {
   Geometry geometry;
   evidence::DeviceRecorder* recorder = nullptr;
   std::chrono::milliseconds watchdog{10000};  // per epoch; a software device needs more
+  MatchRoute route = MatchRoute::kTuned;
+  bool await_tuned = false;   // LoadTable() returns with the tuned route ready or refused
   uint32_t copy_threads = 0;  // that copy text into pinned memory; 0 = chosen by the device
 };
 
@@ -85,6 +93,7 @@ struct SessionStats {
   uint64_t unknown_opcodes = 0;
   uint64_t scanned_bytes = 0;  // owned bytes, as the program counted them
   uint64_t busy_ns = 0;        // time in slots, summed over workgroups; 0 without a device clock
+  uint64_t tuned_slots = 0;    // of the scans: matched by the image's tuned route
   uint64_t cut_short = 0;      // epochs with slots that reached a step limit: replayed
   uint64_t debug_dropped = 0;  // debug records that found the log full
 };

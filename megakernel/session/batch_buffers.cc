@@ -43,17 +43,19 @@ absl::Status BatchBuffers::AllocateAll() {
     std::unique_ptr<Buffer>* buffer;
     MemoryKind kind;
     uint64_t bytes;
+    bool if_unified = false;
   };
   const Want wants[] = {{&text_, MemoryKind::kDevice, layout_.text_buffer_bytes},
                         {&control_, MemoryKind::kDevice, control_bytes},
                         {&blobs_, MemoryKind::kDevice, blob_bytes},
                         {&hits_, MemoryKind::kDevice, hit_bytes},
-                        {&text_in_, MemoryKind::kPinned, layout_.text_buffer_bytes},
-                        {&control_in_, MemoryKind::kPinned, control_bytes},
-                        {&blobs_in_, MemoryKind::kPinned, blob_bytes},
+                        {&text_in_, MemoryKind::kPinned, layout_.text_buffer_bytes, true},
+                        {&control_in_, MemoryKind::kPinned, control_bytes, true},
+                        {&blobs_in_, MemoryKind::kPinned, blob_bytes, true},
                         {&control_out_, MemoryKind::kPinned, control_bytes},
-                        {&hits_out_, MemoryKind::kPinned, hit_bytes}};
+                        {&hits_out_, MemoryKind::kPinned, hit_bytes, true}};
   for (const Want& want : wants) {
+    if (unified_ && !want.if_unified) continue;
     KS_ASSIGN_OR_RETURN(*want.buffer, device_.Allocate(want.kind, want.bytes));
     if (want.kind == MemoryKind::kPinned) {
       std::memset((*want.buffer)->host(), 0, (*want.buffer)->size());
@@ -67,7 +69,7 @@ uint64_t BatchBuffers::resident_bytes() const {
   uint64_t total = 0;
   for (const auto* buffer : {&text_, &control_, &blobs_, &hits_, &text_in_, &control_in_,
                              &blobs_in_, &control_out_, &hits_out_}) {
-    total += (*buffer)->size();
+    if (*buffer != nullptr) total += (*buffer)->size();
   }
   return total;
 }
@@ -75,14 +77,14 @@ uint64_t BatchBuffers::resident_bytes() const {
 absl::StatusOr<backends::Ticket> BatchBuffers::SubmitClear() {
   // A hit record that was never written is none: literal and slot are out of range.
   const backends::Fill fills[] = {
-      {Whole(*text_), 0}, {Whole(*control_), 0}, {Whole(*blobs_), 0}, {Whole(*hits_), 0xffffffffu}};
+      {Whole(Text()), 0}, {Whole(Control()), 0}, {Whole(Blobs()), 0}, {Whole(Hits()), 0xffffffffu}};
   return device_.Submit({.fills = fills});
 }
 
 absl::StatusOr<backends::Ticket> BatchBuffers::SubmitTextClear() {
   ClearHostText();
   device_text_end_ = KS_TEXT_LEAD;
-  const backends::Fill fills[] = {{Whole(*text_), 0}};
+  const backends::Fill fills[] = {{Whole(Text()), 0}};
   return device_.Submit({.fills = fills});
 }
 
@@ -125,6 +127,10 @@ void BatchBuffers::StageText(std::span<const Piece> pieces, const Packing& packi
   host_text_end_ = packing.text_end;
 }
 
+const uint32_t* BatchBuffers::ControlOut() const {
+  return reinterpret_cast<const uint32_t*>((unified_ ? control_in_ : control_out_)->host());
+}
+
 uint32_t* BatchBuffers::ControlIn() const {
   return reinterpret_cast<uint32_t*>(control_in_->host());
 }
@@ -155,6 +161,7 @@ void BatchBuffers::WriteBlobs(const Packing& packing) {
 void BatchBuffers::AddTextCopies(const EpochPlan& plan) {
   const Packing& packing = *plan.packing;
   WriteBlobs(packing);
+  if (unified_) return;
   const uint64_t blob_bytes = packing.blobs.size() * sizeof(Blob) + packing.tile_index.size() * 4;
   uploads_.push_back(Between(*blobs_in_, *blobs_, 0, blob_bytes, Traffic::kControl));
   const uint32_t end = packing.text_end;
@@ -173,6 +180,7 @@ void BatchBuffers::AddTextCopies(const EpochPlan& plan) {
 void BatchBuffers::ConfirmText() { device_text_end_ = cleared_text_end_; }
 
 void BatchBuffers::AddControlCopies(const EpochPlan& plan) {
+  if (unified_) return;
   const uint64_t block = uint64_t{layout_.ring_at} * 4;
   uploads_.push_back(Between(*control_in_, *control_, 0, block, Traffic::kControl));
   readbacks_.push_back(Between(*control_, *control_out_, 0, block, Traffic::kControl));
@@ -213,15 +221,15 @@ absl::StatusOr<backends::Ticket> BatchBuffers::SubmitEpoch(const backends::Progr
   AddControlCopies(plan);
   if (plan.fresh_text) AddTextCopies(plan);
   const uint64_t hit_bytes = uint64_t{plan.hits_to_read} * sizeof(HitRecord);
-  if (hit_bytes != 0) {
+  if (hit_bytes != 0 && !unified_) {
     readbacks_.push_back(Between(*hits_, *hits_out_, 0, hit_bytes, Traffic::kHits));
   }
   BufferRange bindings[KS_BINDINGS];
-  bindings[KS_BIND_CONTROL] = Whole(*control_);
-  bindings[KS_BIND_TEXT] = Whole(*text_);
-  bindings[KS_BIND_BLOBS] = Whole(*blobs_);
+  bindings[KS_BIND_CONTROL] = Whole(Control());
+  bindings[KS_BIND_TEXT] = Whole(Text());
+  bindings[KS_BIND_BLOBS] = Whole(Blobs());
   bindings[KS_BIND_TABLES] = tables;
-  bindings[KS_BIND_HITS] = Whole(*hits_);
+  bindings[KS_BIND_HITS] = Whole(Hits());
   const auto constants = Constants(plan, tables.bytes / 4);
   const backends::Launch launch{.program = &program,
                                 .bindings = bindings,
@@ -232,6 +240,7 @@ absl::StatusOr<backends::Ticket> BatchBuffers::SubmitEpoch(const backends::Progr
 }
 
 absl::StatusOr<backends::Ticket> BatchBuffers::SubmitHitRead(uint32_t first, uint32_t last) {
+  if (unified_) return device_.Submit({});
   const Copy copy = Between(*hits_, *hits_out_, uint64_t{first} * sizeof(HitRecord),
                             uint64_t{last - first} * sizeof(HitRecord), Traffic::kHits);
   return device_.Submit({.readbacks = std::span(&copy, 1)});
@@ -240,7 +249,10 @@ absl::StatusOr<backends::Ticket> BatchBuffers::SubmitHitRead(uint32_t first, uin
 absl::Status BatchBuffers::GrowHits(uint32_t records) {
   if (records <= hit_capacity_) return absl::OkStatus();
   const uint64_t bytes = uint64_t{records} * sizeof(HitRecord);
-  KS_ASSIGN_OR_RETURN(auto device_hits, device_.Allocate(MemoryKind::kDevice, bytes));
+  std::unique_ptr<Buffer> device_hits;
+  if (!unified_) {
+    KS_ASSIGN_OR_RETURN(device_hits, device_.Allocate(MemoryKind::kDevice, bytes));
+  }
   KS_ASSIGN_OR_RETURN(auto pinned_hits, device_.Allocate(MemoryKind::kPinned, bytes));
   hits_ = std::move(device_hits);
   hits_out_ = std::move(pinned_hits);
@@ -249,15 +261,15 @@ absl::Status BatchBuffers::GrowHits(uint32_t records) {
 }
 
 std::span<const uint32_t> BatchBuffers::control_block() const {
-  return {reinterpret_cast<const uint32_t*>(control_out_->host()), layout_.ring_at};
+  return {ControlOut(), layout_.ring_at};
 }
 
 std::vector<Slot> BatchBuffers::ReturnedSlots(const Ring& ring, SlotRange range) const {
   std::vector<Slot> slots(range.count);
   size_t next = 0;
   ring.ForEachStretch(range, [&](uint32_t first, std::span<const Slot> stretch) {
-    std::memcpy(slots.data() + next,
-                control_out_->host() + uint64_t{layout_.ring_at} * 4 + first * sizeof(Slot),
+    std::memcpy(static_cast<void*>(slots.data() + next),
+                ControlOut() + layout_.ring_at + uint64_t{first} * KS_SLOT_WORDS,
                 stretch.size_bytes());
     next += stretch.size();
   });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The memory of one batch in flight: its text, control block with ring, blob table and hit queue on
 // the device, and pinned memory to fill and read them. Everything mutable belongs to one batch, so
-// that epochs in flight share nothing but the table arena.
+// that epochs in flight share nothing but the table arena. Where the device's memory is the host's,
+// the program works in the pinned memory itself and nothing is copied.
 #pragma once
 
 #include <array>
@@ -72,22 +73,33 @@ class BatchBuffers {
 
  private:
   BatchBuffers(backends::Device& device, const Geometry& geometry, const Layout& layout)
-      : device_(device), geometry_(geometry), layout_(layout) {}
+      : device_(device),
+        geometry_(geometry),
+        layout_(layout),
+        unified_(device.limits().unified_memory) {}
 
   absl::Status AllocateAll();
   void WriteControl(const EpochPlan& plan);
   void WriteBlobs(const Packing& packing);
+  // The buffer a program is given: the device's own, or the pinned one where memory is unified.
+  const backends::Buffer& Text() const { return *(unified_ ? text_in_ : text_); }
+  const backends::Buffer& Control() const { return *(unified_ ? control_in_ : control_); }
+  const backends::Buffer& Blobs() const { return *(unified_ ? blobs_in_ : blobs_); }
+  const backends::Buffer& Hits() const { return *(unified_ ? hits_out_ : hits_); }
   void AddTextCopies(const EpochPlan& plan);
   void AddControlCopies(const EpochPlan& plan);
   std::array<uint32_t, KS_CONSTANTS> Constants(const EpochPlan& plan, uint64_t table_words) const;
   uint32_t* ControlIn() const;
+  const uint32_t* ControlOut() const;
 
   backends::Device& device_;
   const Geometry geometry_;
   const Layout layout_;
-  std::unique_ptr<backends::Buffer> text_, control_, blobs_, hits_;    // device
+  const bool unified_;
+  std::unique_ptr<backends::Buffer> text_, control_, blobs_, hits_;    // device; null if unified
   std::unique_ptr<backends::Buffer> text_in_, control_in_, blobs_in_;  // pinned
-  std::unique_ptr<backends::Buffer> control_out_, hits_out_;           // pinned
+  std::unique_ptr<backends::Buffer> control_out_,
+      hits_out_;  // pinned; control_out_ null if unified
   uint32_t hit_capacity_ = 0;
   uint32_t host_text_end_ = KS_TEXT_LEAD;     // pinned text may be not zero before it
   uint32_t device_text_end_ = KS_TEXT_LEAD;   // device text likewise

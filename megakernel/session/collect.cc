@@ -69,11 +69,20 @@ void EpochSession::CountEpoch(const InFlight& batch) {
     stats_.opcodes[i] += observables[KS_OBS_OPCODE_AT + i];
   }
   stats_.unknown_opcodes += observables[KS_OBS_UNKNOWN];
+  stats_.tuned_slots += observables[KS_OBS_TUNED];
   stats_.scanned_bytes += observables[KS_OBS_BYTES];
   const uint64_t busy_ns = uint64_t{observables[KS_OBS_BUSY]} * 64;
   stats_.busy_ns += busy_ns;
   if (busy_ns != 0 && options_.recorder != nullptr) options_.recorder->Busy(busy_ns);
   DrainDebugLog(control);
+}
+
+std::vector<std::string> EpochSession::TakeDebugLog() {
+  std::vector<std::string> log = std::exchange(debug_log_, {});
+  if (follower_ != nullptr) {
+    for (std::string& message : follower_->TakeMessages()) log.push_back(std::move(message));
+  }
+  return log;
 }
 
 EpochView EpochSession::ViewOf(const InFlight& batch, SlotRange range,

@@ -49,8 +49,11 @@ EpochSession::~EpochSession() { (void)Shutdown(Clock::now() + options_.watchdog)
 
 absl::Status EpochSession::Start() {
   const Geometry& geometry = options_.geometry;
-  KS_ASSIGN_OR_RETURN(const backends::Image image,
+  KS_ASSIGN_OR_RETURN(backends::Image image,
                       ScanImage(device_.identity().backend, geometry.workgroup));
+  if (options_.route == MatchRoute::kTuned) {
+    follower_ = FollowTables(image, options_.await_tuned);
+  }
   KS_ASSIGN_OR_RETURN(program_, device_.Load(image));
   KS_ASSIGN_OR_RETURN(tables_, device_.Allocate(MemoryKind::kTable, geometry.table_bytes));
   KS_ASSIGN_OR_RETURN(table_staging_, device_.Allocate(MemoryKind::kPinned, kTableStagingBytes));
@@ -90,6 +93,7 @@ absl::StatusOr<TableHandle> EpochSession::LoadTable(const Table& table) {
     (void)arena_.Evict(handle);
     return uploaded;
   }
+  if (follower_ != nullptr) follower_->Loaded(handle.generation, checked);
   return handle;
 }
 
@@ -111,7 +115,9 @@ absl::Status EpochSession::UploadTable(uint32_t at, std::span<const uint32_t> wo
 
 absl::Status EpochSession::EvictTable(TableHandle handle) {
   if (ended()) return ended_;
-  return arena_.Evict(handle);
+  KS_RETURN_IF_ERROR(arena_.Evict(handle));
+  if (follower_ != nullptr) follower_->Evicted(handle.generation);
+  return absl::OkStatus();
 }
 
 // ---- publishing and dispatching ----

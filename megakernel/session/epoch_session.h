@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "megakernel/images/table_follower.h"
 #include "megakernel/session.h"
 #include "megakernel/session/batch_buffers.h"
 #include "megakernel/session/hits.h"
@@ -39,7 +40,7 @@ class EpochSession final : public Session {
   const Geometry& geometry() const override { return options_.geometry; }
   uint64_t resident_bytes() const override;
   const SessionStats& stats() const override { return stats_; }
-  std::vector<std::string> TakeDebugLog() override { return std::exchange(debug_log_, {}); }
+  std::vector<std::string> TakeDebugLog() override;
   absl::Status Shutdown(backends::Clock::time_point deadline) override;
 
  private:
@@ -114,6 +115,7 @@ class EpochSession final : public Session {
   std::unique_ptr<backends::Buffer> tables_;         // the arena
   std::unique_ptr<backends::Buffer> table_staging_;  // pinned
   backends::ThreadPool copiers_;                     // that stage text, this thread among them
+  std::shared_ptr<TableFollower> follower_;          // the image's; may be null
   TableArena arena_;
   Ring ring_;
   std::vector<std::unique_ptr<BatchBuffers>> buffers_;

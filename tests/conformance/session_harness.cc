@@ -31,7 +31,7 @@ class PoisoningDevice final : public ForwardingDevice {
 }  // namespace
 
 SessionHarness::SessionHarness(backends::BackendKind kind, const megakernel::Geometry& geometry,
-                               bool poison) {
+                               bool poison, megakernel::MatchRoute route) {
   const backends::ProbeResult probe = backends::ProbeAdapters(kind);
   if (probe.adapters.empty()) {
     absent_ = probe.reason.empty() ? "no adapter" : probe.reason;
@@ -44,8 +44,9 @@ SessionHarness::SessionHarness(backends::BackendKind kind, const megakernel::Geo
   }
   device_ = *std::move(device);
   if (poison) poisoner_ = std::make_unique<PoisoningDevice>(*device_);
-  auto session = megakernel::Session::Open(poison ? *poisoner_ : *device_,
-                                           {.geometry = geometry, .watchdog = 120s});
+  auto session = megakernel::Session::Open(
+      poison ? *poisoner_ : *device_,
+      {.geometry = geometry, .watchdog = 120s, .route = route, .await_tuned = true});
   if (!session.ok()) {
     failure_ = Message(session.status());
     return;

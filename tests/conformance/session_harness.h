@@ -18,9 +18,11 @@ using PieceHits = std::vector<std::vector<megakernel::LiteralHit>>;
 
 class SessionHarness {
  public:
-  // `poison`: overwrite the hit queue before every epoch.
+  // `poison`: overwrite the hit queue before every epoch. The tuned route of a table is ready when
+  // it has been loaded.
   SessionHarness(backends::BackendKind kind, const megakernel::Geometry& geometry,
-                 bool poison = false);
+                 bool poison = false,
+                 megakernel::MatchRoute route = megakernel::MatchRoute::kTuned);
   ~SessionHarness();
 
   // Why there is no session; empty if there is one. An absent adapter is a skip, anything else
