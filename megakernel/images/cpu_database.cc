@@ -40,12 +40,13 @@ void CpuDatabase::AddGroups(const Table& table, std::vector<std::string>& patter
   max_literal_bytes_ = table.max_literal_bytes;
   for (const std::vector<uint32_t>& ids : members) {
     const Literal& literal = literals[ids.front()];
-    LiteralGroup group{.first = static_cast<uint32_t>(ids_.size()),
-                       .count = static_cast<uint32_t>(ids.size()),
-                       .length = static_cast<uint32_t>(literal.bytes.size())};
-    ids_.insert(ids_.end(), ids.begin(), ids.end());
+    LiteralGroup group{.first = ids.front(),
+                       .length = static_cast<uint16_t>(literal.bytes.size()),
+                       .others_at = static_cast<uint32_t>(others_.size()),
+                       .others = static_cast<uint32_t>(ids.size() - 1)};
+    others_.insert(others_.end(), ids.begin() + 1, ids.end());
     const size_t nuls = literal.bytes.find_first_not_of('\0');
-    group.nuls = nuls == std::string::npos ? group.length : static_cast<uint32_t>(nuls);
+    group.nuls = nuls == std::string::npos ? group.length : static_cast<uint16_t>(nuls);
     if (group.nuls == group.length) {
       nul_groups_.push_back(group);
       continue;

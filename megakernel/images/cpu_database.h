@@ -26,10 +26,11 @@ namespace keysieve::megakernel {
 // Literals of the same bytes and case rule. Vectorscan takes none that begins with NUL: of such a
 // literal it is given what follows its first `nuls` bytes, and those are for the caller to compare.
 struct LiteralGroup {
-  uint32_t first = 0;  // of the group's ids in ids()
-  uint32_t count = 0;
-  uint32_t length = 0;  // bytes of the whole literal
-  uint32_t nuls = 0;
+  uint32_t first = 0;   // id of the group's first literal
+  uint16_t length = 0;  // bytes of the whole literal
+  uint16_t nuls = 0;
+  uint32_t others_at = 0;  // the group's other ids, in others()
+  uint32_t others = 0;
 };
 
 class CpuDatabase {
@@ -60,8 +61,8 @@ class CpuDatabase {
             void* context) const;
 
   const LiteralGroup& group(uint32_t index) const { return groups_[index]; }
-  std::span<const uint32_t> ids(const LiteralGroup& group) const {
-    return std::span(ids_).subspan(group.first, group.count);
+  std::span<const uint32_t> others(const LiteralGroup& group) const {
+    return std::span(others_).subspan(group.others_at, group.others);
   }
   std::span<const LiteralGroup> nul_groups() const { return nul_groups_; }
   uint32_t max_literal_bytes() const { return max_literal_bytes_; }
@@ -78,7 +79,7 @@ class CpuDatabase {
   hs_scratch* prototype_ = nullptr;
   std::vector<LiteralGroup> groups_;
   std::vector<LiteralGroup> nul_groups_;
-  std::vector<uint32_t> ids_;
+  std::vector<uint32_t> others_;
   uint32_t max_literal_bytes_ = 0;
   mutable Mutex mutex_;
   mutable std::vector<std::unique_ptr<Workspace>> idle_ ABSL_GUARDED_BY(mutex_);

@@ -20,9 +20,10 @@ bool SlotHits::Take(const LiteralGroup& group, uint32_t start) {
     if (start < blob_.own_begin || start >= blob_.own_end) return true;
   }
   if (group.length > blob_.end - start) return true;
-  if (keys_.size() + group.count > kMost) return false;
+  if (keys_.size() + group.others >= kMost) return false;
   const uint64_t place = uint64_t{start} << kPositionShift | uint64_t{group.length} << kLengthShift;
-  for (const uint32_t id : database_.ids(group)) keys_.push_back(place | id);
+  keys_.push_back(place | group.first);
+  for (const uint32_t id : database_.others(group)) keys_.push_back(place | id);
   return true;
 }
 

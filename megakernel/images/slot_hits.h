@@ -33,7 +33,7 @@ class SlotHits {
   // The blob at a position of the text.
   using BoundsOf = BlobBounds (*)(void* context, uint32_t position);
   // Text with more hits than this in a slot is left to the shared body, which stores none aside.
-  static constexpr size_t kMost = 1 << 16;
+  static constexpr size_t kMost = 1 << 17;
 
   // `text` is position 0; `keys` receives the hits, ordered by (position, length, literal).
   // Everything is borrowed.
