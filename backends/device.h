@@ -66,10 +66,11 @@ struct Limits {
   uint32_t max_workgroup_size = 0;
   uint32_t shared_memory_bytes = 0;
   uint32_t subgroup_size = 1;
-  uint32_t multiprocessors = 0;   // 0 = unknown
-  uint64_t offset_alignment = 4;  // of a bound buffer range
-  bool unified_memory = false;    // programs use pinned memory as fast as any: copy nothing
-  bool resident_kernels = false;  // may a kernel spin? (forward progress, stream-ordered words)
+  bool subgroup_operations = false;  // may a program add up and elect within a subgroup?
+  uint32_t multiprocessors = 0;      // 0 = unknown
+  uint64_t offset_alignment = 4;     // of a bound buffer range
+  bool unified_memory = false;       // programs use pinned memory as fast as any: copy nothing
+  bool resident_kernels = false;     // may a kernel spin? (forward progress, stream-ordered words)
 };
 
 // What the backend can read of itself; a false is an explicit capability gap.
@@ -128,7 +129,8 @@ struct Image {
   uint32_t bindings = 0;                  // storage buffers, bound 0..bindings-1; at most 16
   uint32_t constants = 0;                 // 32-bit words passed by value; at most 16
   uint32_t workgroup_size = 1;            // specialization constant 0 in SPIR-V
-  uint32_t shared_bytes = 0;              // dynamic shared memory (CUDA)
+  // Dynamic shared memory (CUDA); in SPIR-V specialization constant 1, in words and at least 1.
+  uint32_t shared_bytes = 0;
 };
 
 class Program {

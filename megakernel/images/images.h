@@ -16,4 +16,8 @@ namespace keysieve::megakernel {
 // static storage. UNAVAILABLE if this build has none for the backend.
 absl::StatusOr<backends::Image> ScanImage(backends::BackendKind backend, uint32_t workgroup);
 
+// The same with the backend's own matcher where it has one that fits `limits`, else as above.
+absl::StatusOr<backends::Image> TunedImage(backends::BackendKind backend, uint32_t workgroup,
+                                           const backends::Limits& limits);
+
 }  // namespace keysieve::megakernel

@@ -142,7 +142,11 @@ void BatchBuffers::WriteControl(const EpochPlan& plan) {
   control[KS_CTL_VERSION] = KS_ABI_VERSION;
   std::memcpy(control + KS_CTL_DIRECTORY_AT, plan.directory.data(), sizeof(plan.directory));
   uint32_t* masks = control + KS_CTL_TENANTS_AT + KS_TENANT_MASKS * geometry_.tenants;
-  std::fill_n(masks, geometry_.tenants, ~0u);
+  uint32_t* quotas = control + KS_CTL_TENANTS_AT + KS_TENANT_QUOTAS * geometry_.tenants;
+  for (size_t i = 0; i < plan.tenants.size(); ++i) {
+    masks[i] = plan.tenants[i].opcodes;
+    quotas[i] = plan.tenants[i].epoch_bytes;
+  }
   plan.ring->ForEachStretch(plan.range, [&](uint32_t first, std::span<const Slot> slots) {
     std::memcpy(control + layout_.ring_at + first * KS_SLOT_WORDS, slots.data(),
                 slots.size_bytes());

@@ -29,8 +29,9 @@ struct EpochPlan {
   const Ring* ring = nullptr;
   std::array<DirectoryEntry, KS_CTL_DIRECTORY> directory{};
   const Packing* packing = nullptr;
-  bool fresh_text = true;     // false: a replay; text and blobs are there already
-  uint32_t hits_to_read = 0;  // records read back with the epoch
+  std::span<const TenantRules> tenants;  // one a tenant
+  bool fresh_text = true;                // false: a replay; text and blobs are there already
+  uint32_t hits_to_read = 0;             // records read back with the epoch
   uint32_t workgroups = 1;
 };
 

@@ -39,6 +39,11 @@ std::string DebugSentence(const uint32_t* record) {
   }
 }
 
+absl::Status Forbidden() {
+  return absl::PermissionDeniedError(
+      "the batch has text of a tenant whose rules do not let it scan");
+}
+
 }  // namespace
 
 absl::Status EpochSession::Integrity(absl::Status status) {
@@ -85,6 +90,13 @@ std::vector<std::string> EpochSession::TakeDebugLog() {
   return log;
 }
 
+// Of an epoch whose words were checked.
+void EpochSession::CountTenants(const EpochView& view) {
+  const size_t served_at = KS_CTL_TENANTS_AT + KS_TENANT_SERVED * served_.size();
+  for (size_t i = 0; i < served_.size(); ++i) served_[i] += view.control[served_at + i];
+  for (const Slot& slot : view.returned) stats_.requeued += PutOff(slot);
+}
+
 EpochView EpochSession::ViewOf(const InFlight& batch, SlotRange range,
                                const std::vector<Slot>& published,
                                const std::vector<Slot>& returned) const {
@@ -93,7 +105,8 @@ EpochView EpochSession::ViewOf(const InFlight& batch, SlotRange range,
           .ring_slots = ring_.size(),
           .published = published,
           .returned = returned,
-          .control = batch.buffers->control_block()};
+          .control = batch.buffers->control_block(),
+          .tenants = batch.tenants};
 }
 
 absl::Status EpochSession::TakeEpoch(InFlight& batch, const EpochView& view, uint32_t hits,
@@ -116,6 +129,8 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
     const EpochView view = ViewOf(batch, batch.range, batch.slots, returned);
     const auto counts = ReadCounts(view);
     if (!counts.ok()) return Integrity(counts.status());
+    CountTenants(view);
+    if (counts->forbidden) return Forbidden();
     // The next epoch reads back about what this one found, and a part more.
     const uint64_t wanted = counts->hits + counts->hits / 4;
     hits_expected_ = static_cast<uint32_t>(std::clamp<uint64_t>(
@@ -124,6 +139,8 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
       KS_RETURN_IF_ERROR(Replay(batch, returned, *counts, collector));
     } else {
       KS_RETURN_IF_ERROR(TakeEpoch(batch, view, static_cast<uint32_t>(counts->hits), collector));
+      const std::vector<ReplayRange> put_off = PutOffRanges(batch.packing.units, returned);
+      KS_RETURN_IF_ERROR(RunAgain(batch, {put_off.begin(), put_off.end()}, collector));
     }
   }
   result.hits = collector.Results();
@@ -150,6 +167,16 @@ std::vector<EpochSession::ReplayRange> EpochSession::RangesOf(std::span<const Un
   return ranges;
 }
 
+// A quota takes at least a tenant's first slot of an epoch, so what is put off gets less each time.
+std::vector<EpochSession::ReplayRange> EpochSession::PutOffRanges(std::span<const Unit> units,
+                                                                  std::span<const Slot> returned) {
+  std::vector<ReplayRange> ranges;
+  for (size_t i = 0; i < units.size(); ++i) {
+    if (PutOff(returned[i])) ranges.push_back({.unit = units[i]});
+  }
+  return ranges;
+}
+
 absl::Status EpochSession::Replay(InFlight& batch, const std::vector<Slot>& returned,
                                   EpochCounts counts, HitCollector& collector) {
   CountReplay(batch, counts);
@@ -158,7 +185,11 @@ absl::Status EpochSession::Replay(InFlight& batch, const std::vector<Slot>& retu
   const absl::Status grown = batch.buffers->GrowHits(room);
   if (!grown.ok() && batch.buffers->hit_capacity() < kMaxLiterals) return grown;
   const std::vector<ReplayRange> ranges = RangesOf(batch.packing.units, returned);
-  std::deque<ReplayRange> todo(ranges.begin(), ranges.end());
+  return RunAgain(batch, {ranges.begin(), ranges.end()}, collector);
+}
+
+absl::Status EpochSession::RunAgain(InFlight& batch, std::deque<ReplayRange> todo,
+                                    HitCollector& collector) {
   while (!todo.empty()) {
     KS_RETURN_IF_ERROR(ReplayGroup(batch, NextGroup(todo, batch), todo, collector));
   }
@@ -210,6 +241,7 @@ absl::Status EpochSession::ReplayGroup(InFlight& batch, const std::vector<Replay
   std::vector<Unit> units;
   for (const ReplayRange& range : group) units.push_back(range.unit);
   batch.epoch = NextEpoch();
+  batch.tenants = tenants_;
   const std::vector<Slot> slots = SlotsFor(batch.table, units, batch.packing.text_end);
   KS_ASSIGN_OR_RETURN(const SlotRange range, ring_.Republish(batch.range, slots));
   KS_RETURN_IF_ERROR(RunReplay(batch, range));
@@ -217,8 +249,12 @@ absl::Status EpochSession::ReplayGroup(InFlight& batch, const std::vector<Replay
   const EpochView view = ViewOf(batch, range, slots, returned);
   const auto counts = ReadCounts(view);
   if (!counts.ok()) return Integrity(counts.status());
+  CountTenants(view);
+  if (counts->forbidden) return Forbidden();
   const bool fits = !counts->saturated && counts->hits <= batch.buffers->hit_capacity();
   if (fits && !counts->cut_short) {
+    const std::vector<ReplayRange> put_off = PutOffRanges(units, returned);
+    todo.insert(todo.begin(), put_off.begin(), put_off.end());
     return TakeEpoch(batch, view, static_cast<uint32_t>(counts->hits), collector);
   }
   CountReplay(batch, *counts);

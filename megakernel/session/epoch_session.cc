@@ -25,6 +25,16 @@ uint32_t CopyThreads(const backends::Identity& identity, const SessionOptions& o
   return std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
 }
 
+absl::StatusOr<backends::Image> ChooseImage(const backends::Device& device,
+                                            const SessionOptions& options) {
+  const backends::BackendKind backend = device.identity().backend;
+  const uint32_t workgroup = options.geometry.workgroup;
+  if (options.route == MatchRoute::kShared) return ScanImage(backend, workgroup);
+  backends::Limits limits = device.limits();
+  if (options.route == MatchRoute::kPortable) limits.subgroup_operations = false;
+  return TunedImage(backend, workgroup, limits);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(backends::Device& device,
@@ -43,15 +53,16 @@ EpochSession::EpochSession(backends::Device& device, const SessionOptions& optio
       layout_(layout),
       copiers_(CopyThreads(device.identity(), options)),
       arena_(layout.table_words),
-      ring_(options.geometry.slots) {}
+      ring_(options.geometry.slots),
+      tenants_(options.geometry.tenants),
+      served_(options.geometry.tenants, 0) {}
 
 EpochSession::~EpochSession() { (void)Shutdown(Clock::now() + options_.watchdog); }
 
 absl::Status EpochSession::Start() {
   const Geometry& geometry = options_.geometry;
-  KS_ASSIGN_OR_RETURN(backends::Image image,
-                      ScanImage(device_.identity().backend, geometry.workgroup));
-  if (options_.route == MatchRoute::kTuned) {
+  KS_ASSIGN_OR_RETURN(backends::Image image, ChooseImage(device_, options_));
+  if (options_.route != MatchRoute::kShared) {
     follower_ = FollowTables(image, options_.await_tuned);
   }
   KS_ASSIGN_OR_RETURN(program_, device_.Load(image));
@@ -120,6 +131,21 @@ absl::Status EpochSession::EvictTable(TableHandle handle) {
   return absl::OkStatus();
 }
 
+// ---- tenants ----
+
+absl::Status Session::SetTenant(uint32_t, TenantRules) {
+  return absl::UnimplementedError("this session knows no rules for tenants");
+}
+
+absl::Status EpochSession::SetTenant(uint32_t tenant, TenantRules rules) {
+  if (tenant >= tenants_.size()) {
+    return absl::InvalidArgumentError(
+        Cat("tenant ", tenant, " is not below the session's ", tenants_.size(), " tenants"));
+  }
+  tenants_[tenant] = rules;
+  return absl::OkStatus();
+}
+
 // ---- publishing and dispatching ----
 
 std::vector<Slot> EpochSession::SlotsFor(TableHandle table, std::span<const Unit> units,
@@ -179,6 +205,7 @@ EpochPlan EpochSession::PlanFor(const InFlight& batch, SlotRange range, bool fre
   plan.ring = &ring_;
   plan.directory = arena_.Directory();
   plan.packing = &batch.packing;
+  plan.tenants = batch.tenants;
   plan.fresh_text = fresh_text;
   plan.hits_to_read = batch.hits_read;
   const uint32_t most = std::max(device_.limits().max_workgroups, 1u);
@@ -188,6 +215,7 @@ EpochPlan EpochSession::PlanFor(const InFlight& batch, SlotRange range, bool fre
 
 void EpochSession::Dispatch(InFlight& batch) {
   batch.dispatched = Clock::now();
+  batch.tenants = tenants_;
   batch.stage = Stage::kSettled;
   if (batch.range.count == 0) return;  // no text: the result is known
   batch.hits_read = std::min(hits_expected_, batch.buffers->hit_capacity());

@@ -30,6 +30,7 @@ class EpochSession final : public Session {
 
   absl::StatusOr<TableHandle> LoadTable(const Table& table) override;
   absl::Status EvictTable(TableHandle handle) override;
+  absl::Status SetTenant(uint32_t tenant, TenantRules rules) override;
   absl::StatusOr<BatchId> Submit(const Batch& batch) override;
   absl::Status Flush() override;
   absl::StatusOr<BatchResult> Next(backends::Clock::time_point deadline) override;
@@ -39,6 +40,7 @@ class EpochSession final : public Session {
   uint32_t max_pieces() const override { return layout_.max_pieces; }
   const Geometry& geometry() const override { return options_.geometry; }
   uint64_t resident_bytes() const override;
+  std::span<const uint64_t> served_bytes() const override { return served_; }
   const SessionStats& stats() const override { return stats_; }
   std::vector<std::string> TakeDebugLog() override;
   absl::Status Shutdown(backends::Clock::time_point deadline) override;
@@ -55,7 +57,8 @@ class EpochSession final : public Session {
     BatchBuffers* buffers = nullptr;
     Stage stage = Stage::kPublished;
     uint32_t epoch = 0;
-    uint32_t hits_read = 0;  // records that come back with the epoch
+    std::vector<TenantRules> tenants;  // as published with the epoch
+    uint32_t hits_read = 0;            // records that come back with the epoch
     backends::Ticket ticket = 0;
     backends::Clock::time_point dispatched;
     absl::Status outcome;  // once settled
@@ -97,12 +100,16 @@ class EpochSession final : public Session {
   std::vector<ReplayRange> NextGroup(std::deque<ReplayRange>& todo, const InFlight& batch) const;
   absl::Status ReplayGroup(InFlight& batch, const std::vector<ReplayRange>& group,
                            std::deque<ReplayRange>& todo, HitCollector& collector);
+  absl::Status RunAgain(InFlight& batch, std::deque<ReplayRange> todo, HitCollector& collector);
+  static std::vector<ReplayRange> PutOffRanges(std::span<const Unit> units,
+                                               std::span<const Slot> returned);
   static std::vector<ReplayRange> RangesOf(std::span<const Unit> units,
                                            std::span<const Slot> returned);
   static absl::Status TooMuch(const Unit& unit, bool cut_short);
   void CountReplay(InFlight& batch, EpochCounts counts);
   absl::Status RunReplay(InFlight& batch, SlotRange range);
   void CountEpoch(const InFlight& batch);
+  void CountTenants(const EpochView& view);
   void DrainDebugLog(std::span<const uint32_t> control);
   absl::Status Integrity(absl::Status status);
 
@@ -124,7 +131,9 @@ class EpochSession final : public Session {
   backends::Clock::time_point last_completion_;
   BatchId next_id_ = 1;
   uint32_t epoch_ = 0;
-  uint32_t hits_expected_ = 4096;  // records read back with an epoch
+  uint32_t hits_expected_ = 4096;     // records read back with an epoch
+  std::vector<TenantRules> tenants_;  // from the next epoch on
+  std::vector<uint64_t> served_;      // bytes, by tenant
   SessionStats stats_;
   std::vector<std::string> debug_log_;
 };
