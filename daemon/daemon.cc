@@ -8,7 +8,6 @@
 #include "daemon/admin/systemd.h"
 #include "daemon/config/places.h"
 #include "evidence/base/status.h"
-#include "evidence/utf8.h"
 #include "megakernel/table.h"
 
 namespace keysieve {
@@ -28,11 +27,6 @@ detect::RuleOptions RuleOptionsOf(const config::Config& config) {
   return options;
 }
 
-uint32_t ThreadsOf(const config::Config& config) {
-  return config.cpu.threads != 0 ? config.cpu.threads
-                                 : std::max(std::thread::hardware_concurrency(), 1u);
-}
-
 pipeline::PipelineOptions PipelineOptionsOf(const config::Config& config) {
   pipeline::PipelineOptions options;
   options.blob_limit = config.limits.blob_bytes;
@@ -49,35 +43,6 @@ pipeline::PipelineOptions PipelineOptionsOf(const config::Config& config) {
   return options;
 }
 
-v1::DeviceStatus::State ToProto(scheduler::LaneState state) {
-  switch (state) {
-    case scheduler::LaneState::kOpen:
-      return v1::DeviceStatus::OPEN;
-    case scheduler::LaneState::kFailedToOpen:
-      return v1::DeviceStatus::FAILED_TO_OPEN;
-    case scheduler::LaneState::kQuarantined:
-      return v1::DeviceStatus::QUARANTINED;
-  }
-  return v1::DeviceStatus::STATE_UNSPECIFIED;
-}
-
-void Fill(const scheduler::LaneStatus& lane, v1::DeviceStatus* out) {
-  const backends::Identity& id = lane.identity;
-  out->set_backend(std::string(backends::BackendName(id.backend)));
-  out->set_index(static_cast<uint32_t>(id.index));
-  out->set_name(evidence::ValidUtf8(id.name));
-  out->set_driver(evidence::ValidUtf8(id.driver));
-  out->set_uuid(id.uuid);
-  out->set_pci_address(id.pci_address);
-  out->set_software(id.software);
-  out->set_state(ToProto(lane.state));
-  out->set_state_reason(evidence::ValidUtf8(lane.reason));
-  out->set_resident_bytes(lane.resident_bytes);
-  out->set_batches_in_flight(lane.batches_in_flight);
-  out->set_queued_blobs(lane.queued_blobs);
-  out->set_policy("epoch");
-}
-
 }  // namespace
 
 absl::StatusOr<pipeline::LoadedRules> LoadRules(const config::Config& config) {
@@ -91,29 +56,38 @@ absl::StatusOr<pipeline::LoadedRules> LoadRules(const config::Config& config) {
   return loaded;
 }
 
-Daemon::Daemon(const config::Config& config, const config::Log& log)
-    : config_(config), log_(log), recorder_({}) {}
+uint32_t CpuThreads(const config::Config& config) {
+  return config.cpu.threads != 0 ? config.cpu.threads
+                                 : std::max(std::thread::hardware_concurrency(), 1u);
+}
+
+Daemon::Daemon(const config::Config& config, const config::Log& log, Surroundings surroundings)
+    : config_(config),
+      log_(log),
+      surroundings_(std::move(surroundings)),
+      restart_(config.recovery.restart == config::RestartPolicy::kExec,
+               std::chrono::seconds(config.recovery.max_wait_s),
+               surroundings_.handover ? surroundings_.handover->restarts : 0, began_),
+      recorder_({}) {}
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::Config& config,
-                                                      const config::Log& log) {
-  std::unique_ptr<Daemon> daemon(new Daemon(config, log));
+                                                      const config::Log& log,
+                                                      Surroundings surroundings) {
+  std::unique_ptr<Daemon> daemon(new Daemon(config, log, std::move(surroundings)));
   KS_ASSIGN_OR_RETURN(pipeline::LoadedRules rules, LoadRules(config));
   for (const std::string& warning : rules.rules->warnings()) log.Warning("rules", warning);
   if (config.fingerprint.keys.empty()) {
     log.Warning("fingerprint",
                 "fingerprint.keys is not set: fingerprints use the published constant");
   }
-  if (config.recovery.restart == config::RestartPolicy::kExec) {
-    log.Warning("recovery",
-                "recovery.restart = exec is not offered by this build; a quarantined "
-                "device stays so until the daemon is restarted");
-  }
+  const auto& left = daemon->surroundings_.handover;
+  if (left) log.Info("restart", left->why, {{"restarts", left->restarts}});
   KS_ASSIGN_OR_RETURN(scheduler::DeviceLanes lanes,
-                      scheduler::StartLanes(config, daemon->recorder_, log));
+                      scheduler::StartLanes(config, daemon->recorder_, log, left.has_value()));
   daemon->late_recorders_ = std::move(lanes.recorders);
   daemon->scheduler_ = std::move(lanes.scheduler);
   daemon->route_reason_ = std::move(lanes.why);
-  daemon->workers_ = std::make_unique<scheduler::WorkerPool>(ThreadsOf(config));
+  daemon->workers_ = std::make_unique<scheduler::WorkerPool>(CpuThreads(config));
   daemon->pipeline_ = std::make_unique<pipeline::ScanPipeline>(
       PipelineOptionsOf(config), *daemon->scheduler_, *daemon->workers_, daemon->counters_, log,
       std::move(rules));
@@ -138,46 +112,65 @@ absl::Status Daemon::Serve() {
         static_cast<const evidence::MetricSource*>(build_source_.get())}) {
     exporter_.AddSource(source);
   }
-  if (!config_.server.admin_listen.empty()) {
-    KS_ASSIGN_OR_RETURN(config::Address address, config::ParseAddress(config_.server.admin_listen));
-    KS_ASSIGN_OR_RETURN(
-        http_, admin::HttpEndpoint::Start(
-                   address, {[this] { return exporter_.Render(); }, [this] { return Ready(); },
-                             [this] { return FrontPage(); }}));
-  }
-  KS_ASSIGN_OR_RETURN(server_,
-                      transport::Server::Start(
-                          listen, *pipeline_, [this](v1::Status* s) { ReadStatus(s); }, rpcs_));
-  server_->SetServing(true);
+  KS_RETURN_IF_ERROR(ServePages());
+  std::vector<transport::HandedSocket> handed;
+  if (surroundings_.handover) handed = std::move(surroundings_.handover->sockets);
+  KS_ASSIGN_OR_RETURN(
+      server_, transport::Server::Start(listen, *pipeline_, Admin(), rpcs_, std::move(handed)));
+  Tell();
   housekeeper_ = std::thread([this] { Housekeeping(); });
   LogStart();
   return absl::OkStatus();
 }
 
-void Daemon::LogStart() const {
-  const pipeline::LoadedRules rules = pipeline_->rules();
-  std::string listen;
-  for (const std::string& address : server_->addresses()) {
-    listen += (listen.empty() ? "" : " ") + address;
-  }
-  std::string devices;
-  for (const scheduler::LaneStatus& lane : scheduler_->status()) {
-    devices += Cat(devices.empty() ? "" : ", ", backends::BackendName(lane.identity.backend), ":",
-                   lane.identity.index, " ", lane.identity.name, " (",
-                   scheduler::LaneStateName(lane.state), ")");
-  }
-  log_.Info("start", "serving",
-            {{"version", KEYSIEVE_VERSION},
-             {"pid", ::getpid()},
-             {"listen", listen},
-             {"admin", http_ == nullptr ? "off" : http_->address()},
-             {"devices", devices},
-             {"why", route_reason_},
-             {"rules", rules.rules->name()},
-             {"rules_digest", rules.rules->digest()},
-             {"rule_count", rules.rules->rules().size()},
-             {"literals", rules.rules->literals().size()}});
-  admin::NotifyReady(Cat("serving on ", listen, "; ", devices));
+absl::Status Daemon::ServePages() {
+  if (config_.server.admin_listen.empty()) return absl::OkStatus();
+  // After a restart in place a port of 0 stays the one that Prometheus knows.
+  const bool kept = surroundings_.handover && !surroundings_.handover->admin_address.empty();
+  KS_ASSIGN_OR_RETURN(config::Address address,
+                      config::ParseAddress(kept ? surroundings_.handover->admin_address
+                                                : config_.server.admin_listen));
+  KS_ASSIGN_OR_RETURN(
+      http_, admin::HttpEndpoint::Start(
+                 address, {[this] { return exporter_.Render(); }, [this] { return Ready(); },
+                           [this] { return FrontPage(); }}));
+  return absl::OkStatus();
+}
+
+transport::AdminHandlers Daemon::Admin() {
+  using Done = transport::AdminHandlers::Done;
+  transport::AdminHandlers handlers;
+  handlers.read_status = [this](v1::Status* status) { ReadStatus(status); };
+  handlers.quarantine = [this](const std::string& device, const std::string& reason, Done done) {
+    log_.Warning("quarantine", reason, {{"device", device}});
+    scheduler_->Quarantine(device, reason, [this, done = std::move(done)](absl::Status status) {
+      Tell();
+      done(std::move(status));
+    });
+  };
+  handlers.resume = [this](const std::string& device, Done done) {
+    log_.Info("resume", "an operator asks for the device", {{"device", device}});
+    scheduler_->Resume(device, [this, done = std::move(done)](absl::Status status) {
+      // A device that was given up comes back with a new program in this process.
+      const bool by_restart = absl::IsFailedPrecondition(status) && restart_.allowed();
+      if (by_restart) restart_.Hurry();
+      Tell();
+      done(by_restart ? absl::OkStatus() : std::move(status));
+    });
+  };
+  handlers.drain = [this](const Done& done) {
+    log_.Info("drain", "an operator asks for it");
+    pipeline_->Drain();
+    done(absl::OkStatus());
+    surroundings_.want_drain();
+  };
+  return handlers;
+}
+
+// What the health service says.
+void Daemon::Tell() {
+  server_->SetServing(Ready());
+  server_->SetAccelerated(!scheduler_->any_accelerator_down());
 }
 
 Daemon::~Daemon() {
@@ -199,10 +192,7 @@ void Daemon::Drain(const std::function<bool()>& hurry) {
             {{"streams", pipeline_->streams()}});
   pipeline_->Drain();
   server_->SetServing(false);
-  const auto deadline = std::chrono::steady_clock::now() + kDrainWait;
-  while (pipeline_->streams() > 0 && std::chrono::steady_clock::now() < deadline && !hurry()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  AwaitStreams(std::chrono::steady_clock::now() + kDrainWait, hurry);
   const uint32_t left = pipeline_->streams();
   if (left > 0) log_.Warning("drain", "scans are cut short", {{"streams", left}});
   pipeline_->Abort("the daemon is shutting down");
@@ -212,7 +202,53 @@ void Daemon::Drain(const std::function<bool()>& hurry) {
   log_.Info("stop", "stopped");
 }
 
+void Daemon::AwaitStreams(std::chrono::steady_clock::time_point deadline,
+                          const std::function<bool()>& hurry) {
+  while (pipeline_->streams() > 0 && std::chrono::steady_clock::now() < deadline && !hurry()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+void Daemon::PostponeRestart(const std::string& why) {
+  log_.Error("restart", "postponed: " + why);
+  restart_.Postpone(std::chrono::steady_clock::now());
+  restart_due_.store(false);
+}
+
+transport::Handover Daemon::LeaveForRestart() {
+  transport::Handover left;
+  left.restarts = restart_.next_restarts(std::chrono::steady_clock::now());
+  left.why = "runs anew in its own place, to use a device again";
+  if (http_ != nullptr) left.admin_address = http_->address();
+  const uint32_t streams = pipeline_->streams();
+  log_.Warning("restart", "leaving for a new program in this process",
+               {{"streams", streams}, {"restarts", left.restarts}});
+  admin::NotifyStatus("running anew to use a device again");
+  pipeline_->Drain();
+  left.sockets = server_->HandOver();
+  // Those that came a moment ago have their time; those that were waited for have had it.
+  const auto last =
+      streams > 0 ? std::chrono::seconds(0) : std::chrono::seconds(config_.recovery.max_wait_s);
+  AwaitStreams(std::chrono::steady_clock::now() + last, [] { return false; });
+  pipeline_->Abort("the daemon restarts to use a device again; nothing was lost that was answered");
+  server_->Shutdown(std::chrono::system_clock::now() + kLastCalls);
+  scheduler_->Stop();
+  http_.reset();
+  return left;
+}
+
 bool Daemon::Ready() const { return scheduler_->any_open() && !pipeline_->draining(); }
+
+void Daemon::LookAfterLanes() {
+  scheduler_->Supervise();
+  Tell();
+  if (pipeline_->draining() || restart_due_.load()) return;
+  const auto verdict = restart_.Look(std::chrono::steady_clock::now(), scheduler_->any_abandoned(),
+                                     pipeline_->streams());
+  if (verdict != RestartPlan::Verdict::kNow) return;
+  restart_due_.store(true);
+  surroundings_.want_restart();
+}
 
 void Daemon::Housekeeping() {
   int quiet = kTrimAfterTicks + 1;
@@ -225,53 +261,11 @@ void Daemon::Housekeeping() {
       if (stopping_) return;
     }
     pipeline_->Tick();
+    LookAfterLanes();
     // The allocator keeps freed blobs for the next ones; a daemon at rest gives them back.
     quiet = pipeline_->streams() > 0 ? 0 : quiet + 1;
     if (quiet == kTrimAfterTicks) malloc_trim(0);
   }
-}
-
-void Daemon::ReadStatus(v1::Status* status) const {
-  const std::chrono::duration<double> up = std::chrono::steady_clock::now() - began_;
-  status->set_version(KEYSIEVE_VERSION);
-  status->set_revision(KEYSIEVE_REVISION);
-  status->set_uptime_seconds(up.count());
-  status->set_ready(Ready());
-  status->set_draining(pipeline_->draining());
-  for (const scheduler::LaneStatus& lane : scheduler_->status()) Fill(lane, status->add_devices());
-  status->set_route_reason(evidence::ValidUtf8(route_reason_));
-  const pipeline::LoadedRules rules = pipeline_->rules();
-  v1::RuleSetStatus* out = status->mutable_rules();
-  out->set_name(evidence::ValidUtf8(rules.rules->name()));
-  out->set_digest(rules.rules->digest());
-  out->set_rules(static_cast<uint32_t>(rules.rules->rules().size()));
-  out->set_literals(static_cast<uint32_t>(rules.rules->literals().size()));
-  out->set_warnings(static_cast<uint32_t>(rules.rules->warnings().size()));
-  status->set_memory_limit_bytes(config_.limits.memory_bytes);
-  status->set_memory_in_use_bytes(pipeline_->memory_in_use());
-  status->set_streams(pipeline_->streams());
-  status->set_stream_limit(config_.limits.streams);
-  if (http_ != nullptr) status->set_admin_address(http_->address());
-  if (server_ != nullptr) {
-    for (const std::string& address : server_->addresses()) status->add_listen(address);
-  }
-  status->set_pid(static_cast<uint32_t>(::getpid()));
-  status->set_cpu_threads(ThreadsOf(config_));
-}
-
-std::string Daemon::FrontPage() const {
-  std::string page = Cat("keysieved ", KEYSIEVE_VERSION, "\n\n/metrics\n/-/healthy\n/-/ready\n\n",
-                         Ready() ? "ready" : "not ready", ", ", pipeline_->streams(),
-                         " streams open\nroute: ", route_reason_, "\n");
-  for (const scheduler::LaneStatus& lane : scheduler_->status()) {
-    page += Cat("device: ", backends::BackendName(lane.identity.backend), ":", lane.identity.index,
-                " ", lane.identity.name, ": ", scheduler::LaneStateName(lane.state),
-                lane.reason.empty() ? "" : ", " + lane.reason, "\n");
-  }
-  const pipeline::LoadedRules rules = pipeline_->rules();
-  page += Cat("rules: ", rules.rules->name(), ", ", rules.rules->rules().size(), " rules, digest ",
-              rules.rules->digest(), "\n");
-  return page;
 }
 
 }  // namespace keysieve

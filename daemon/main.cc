@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kBadInput = 2;
 constexpr int kCannotStart = 3;
+constexpr int kRestartSignal = SIGUSR1;  // the daemon's own, to its main thread
 
 int Complain(const absl::Status& status, int code) {
   std::fprintf(stderr, "keysieved: %s\n", Message(status).c_str());
@@ -42,7 +43,7 @@ void TuneProcess() {
 sigset_t OurSignals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, kRestartSignal}) sigaddset(&set, signal);
   return set;
 }
 
@@ -57,10 +58,14 @@ int Check(const config::Config& config) {
   return 0;
 }
 
+absl::Status CheckInputs(const config::Overrides& overrides) {
+  const auto config = config::LoadConfig(overrides);
+  return config.ok() ? LoadRules(*config).status() : config.status();
+}
+
 // What a reload would say; the rules in force stay.
 void Recheck(const config::Overrides& overrides, const config::Log& log) {
-  const auto config = config::LoadConfig(overrides);
-  const absl::Status status = config.ok() ? LoadRules(*config).status() : config.status();
+  const absl::Status status = CheckInputs(overrides);
   if (!status.ok()) {
     log.Error("check", Message(status));
     return;
@@ -68,15 +73,39 @@ void Recheck(const config::Overrides& overrides, const config::Log& log) {
   log.Info("check", "settings and rules are good; restart the daemon to use them");
 }
 
-int Run(const config::Config& config, const config::Overrides& overrides, const config::Log& log) {
+// Runs this program anew in this process, unless its settings or rules would keep it from starting.
+void RestartInPlace(Daemon& daemon, const config::Overrides& overrides, char** argv,
+                    const config::Log& log) {
+  if (!daemon.restart_due()) return;
+  if (const absl::Status inputs = CheckInputs(overrides); !inputs.ok()) {
+    return daemon.PostponeRestart(Message(inputs));
+  }
+  const absl::Status failed = transport::ExecInPlace(argv, daemon.LeaveForRestart());
+  log.Error("restart", Message(failed));
+  ::_exit(kCannotStart);  // nothing serves any more and a device's library must not be touched
+}
+
+int Run(const config::Config& config, const config::Overrides& overrides, char** argv,
+        const config::Log& log) {
   const sigset_t signals = OurSignals();
-  auto daemon = Daemon::Start(config, log);
+  Surroundings surroundings;
+  surroundings.handover = transport::TakeHandover();
+  surroundings.want_restart = [] { ::kill(::getpid(), kRestartSignal); };
+  surroundings.want_drain = [] { ::kill(::getpid(), SIGTERM); };
+  auto daemon = Daemon::Start(config, log, std::move(surroundings));
   if (!daemon.ok()) {
     const bool input = absl::IsInvalidArgument(daemon.status());
     return Complain(daemon.status(), input ? kBadInput : kCannotStart);
   }
-  int signal = 0;
-  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) Recheck(overrides, log);
+  for (int signal = 0; sigwait(&signals, &signal) == 0;) {
+    if (signal == SIGHUP) {
+      Recheck(overrides, log);
+    } else if (signal == kRestartSignal) {
+      RestartInPlace(**daemon, overrides, argv, log);
+    } else {
+      break;
+    }
+  }
   (*daemon)->Drain([&signals] {  // a second signal means now
     const timespec now{};
     const int again = sigtimedwait(&signals, nullptr, &now);
@@ -106,7 +135,7 @@ int Main(int argc, char** argv) {
   const sigset_t signals = OurSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   const config::Log log(config->log.level, admin::ChooseSink(config->log.format));
-  return Run(*config, line->overrides, log);
+  return Run(*config, line->overrides, argv, log);
 }
 
 }  // namespace

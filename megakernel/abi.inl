@@ -30,6 +30,8 @@
 #define KS_CONST_TABLE_WORDS 10u   // words of the arena
 #define KS_CONST_HIT_CAPACITY 11u  // records of the hit queue
 #define KS_CONST_CLAIMS 12u  // slots that a workgroup claims at most; not before all are claimed
+#define KS_CONST_TABLE 13u   // directory index of the table most slots name: what to keep at hand
+#define KS_CONST_HIT_TAG 14u  // set in every hit's position, above KS_HIT_TAG_SHIFT; 0 = none
 #define KS_CONSTANTS 16u
 
 // Control block, in words.
@@ -146,6 +148,7 @@
 #define KS_HIT_LITERAL_MASK 0xfffffu
 #define KS_HIT_SLOT_MASK 0xfffu  // slot modulo 4,096, above the literal id
 #define KS_SURVIVOR_WORDS 4u
+#define KS_HIT_TAG_SHIFT 26u  // positions of tagged records lie below 2^26
 #define KS_MAX_SLOTS 4096u
 
 // Blob record: 8 words, sorted by begin. Nothing matches across blobs.

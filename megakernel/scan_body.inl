@@ -105,7 +105,7 @@ KS_FN void ks_store_hit(uint index, uint literal, uint start) {
   if (index < constant_word(KS_CONST_HIT_CAPACITY)) {
     hit_store(index * KS_HIT_WORDS,
               literal | ((ks_slot & KS_HIT_SLOT_MASK) << KS_HIT_LITERAL_BITS));
-    hit_store(index * KS_HIT_WORDS + 1u, start);
+    hit_store(index * KS_HIT_WORDS + 1u, start | constant_word(KS_CONST_HIT_TAG));
   } else if (ks_spilled < KS_COUNT_CEILING) {
     ks_spilled += 1u;
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The megakernel session: resident buffers, a table arena, a ring of work slots and a program that
 // drains what has been published. open -> submit -> flush -> next -> shutdown. One session per
-// device, driven by the one lane thread that owns the device.
+// device, driven by the one lane thread that owns the device. Where the device allows it the
+// program stays there (resident), else each batch is a launch of its own; a caller sees no
+// difference.
 //
 //   auto session = Session::Open(*device, options);
 //   TableHandle table = *(*session)->LoadTable(compiled);
@@ -17,6 +19,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -45,6 +48,14 @@ enum class MatchRoute : uint8_t {
   kShared,    // the shared body alone
 };
 
+// How the device comes to a batch; never changes a result.
+enum class SessionPolicy : uint8_t {
+  kAuto,      // resident where it opens, else epochs on the same device
+  kResident,  // a program stays on the device and takes batch after batch; refused where it can't
+  kEpoch,     // each batch is a launch that returns
+};
+std::string_view SessionPolicyName(SessionPolicy policy);  // "auto", "resident", "epoch"
+
 // What a tenant may have of an epoch. The device program holds it to that.
 struct TenantRules {
   uint32_t opcodes = ~0u;    // a bit an opcode that it may run
@@ -56,8 +67,14 @@ struct SessionOptions {
   evidence::DeviceRecorder* recorder = nullptr;
   std::chrono::milliseconds watchdog{10000};  // per epoch; a software device needs more
   MatchRoute route = MatchRoute::kTuned;
-  bool await_tuned = false;   // LoadTable() returns with the tuned route ready or refused
-  uint32_t copy_threads = 0;  // that copy text into pinned memory; 0 = chosen by the device
+  bool await_tuned = false;     // LoadTable() returns with the tuned route ready or refused
+  uint32_t copy_threads = 0;    // that copy text into pinned memory; 0 = chosen by the device
+  uint32_t decode_threads = 0;  // that sort hits beside the lane; 0 = chosen by the device
+  SessionPolicy policy = SessionPolicy::kAuto;
+  // A resident program without work leaves the device after this long and comes back on demand.
+  // 0 = never.
+  std::chrono::milliseconds park_after{1000};
+  uint32_t resident_blocks = 0;  // multiprocessors a resident program holds; 0 = a quarter
 };
 
 // Names a resident table; a stale generation is refused, never matched.
@@ -80,6 +97,9 @@ struct Piece {
 struct Batch {
   TableHandle table;
   std::span<const Piece> pieces;
+  // Not null: the pieces' bytes lie in this pinned buffer of the session's device and go to the
+  // device from there. They must then stay as they are until the batch's Next().
+  const backends::Buffer* pinned = nullptr;
   uint32_t attempt = 0;  // from 1 when the same pieces were submitted before; recorded as a retry
 };
 
@@ -100,10 +120,11 @@ struct SessionStats {
   uint64_t unknown_opcodes = 0;
   uint64_t scanned_bytes = 0;  // owned bytes, as the program counted them
   uint64_t busy_ns = 0;        // time in slots, summed over workgroups; 0 without a device clock
-  uint64_t tuned_slots = 0;    // of the scans: matched by the image's tuned route
   uint64_t requeued = 0;       // slots put off to another epoch by their tenant's quota
   uint64_t cut_short = 0;      // epochs with slots that reached a step limit: replayed
   uint64_t debug_dropped = 0;  // debug records that found the log full
+  uint64_t tuned_slots = 0;    // of the scans: matched by the image's tuned route
+  uint64_t launches = 0;       // of the resident program: the first, and one each wake
 };
 
 class Session {
@@ -144,6 +165,9 @@ class Session {
   virtual uint32_t slots_in_use() const { return 0; }  // published and not yet given back
   virtual uint32_t max_pieces() const = 0;             // of one batch
   virtual const Geometry& geometry() const = 0;
+  // kResident or kEpoch: what Open() came to, and why in a sentence.
+  virtual SessionPolicy policy() const { return SessionPolicy::kEpoch; }
+  virtual std::string policy_reason() const { return {}; }
   virtual uint64_t resident_bytes() const = 0;
 
   // Owned bytes that the program scanned for each tenant since Open().

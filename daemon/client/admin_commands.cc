@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// keysieve status and keysieve ping: what the daemon says of itself.
+// keysieve status and ping: what the daemon says of itself; quarantine, resume and drain: what an
+// operator has it do.
 #include <google/protobuf/util/json_util.h>
 #include <grpcpp/client_context.h>
 
@@ -22,6 +23,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kCallTime{5000};
+constexpr milliseconds kOrderTime{60000};  // batches under way end first; a device opens
 constexpr milliseconds kPingPeriod{100};
 
 milliseconds Milliseconds(double seconds) {
@@ -69,7 +71,7 @@ std::string StatusAsText(const v1::Status& status, const ServerAddress& server) 
       << (status.draining() ? "draining"
           : status.ready()  ? "ready"
                             : "not ready")
-      << "\n";
+      << (status.restart_pending() ? ", restarts in place to use a device again" : "") << "\n";
   for (const v1::DeviceStatus& device : status.devices()) PrintDevice(device, out);
   if (!status.route_reason().empty()) {
     out << "route     " << EscapeForTerminal(status.route_reason()) << "\n";
@@ -87,6 +89,26 @@ std::string StatusAsText(const v1::Status& status, const ServerAddress& server) 
               : "http://" + EscapeForTerminal(status.admin_address()) + "/metrics")
       << "\n";
   return out.str();
+}
+
+grpc::Status Give(const OrderCommand& command, v1::AdminService::Stub& admin,
+                  grpc::ClientContext& context, v1::Status* status) {
+  switch (command.kind) {
+    case OrderCommand::Kind::kQuarantine: {
+      v1::QuarantineDeviceRequest request;
+      request.set_device(command.device);
+      request.set_reason(command.reason);
+      return admin.QuarantineDevice(&context, request, status);
+    }
+    case OrderCommand::Kind::kResume: {
+      v1::ResumeDeviceRequest request;
+      request.set_device(command.device);
+      return admin.ResumeDevice(&context, request, status);
+    }
+    case OrderCommand::Kind::kDrain:
+      break;
+  }
+  return admin.Drain(&context, {}, status);
 }
 
 int Complain(Console& console, const std::string& message, int code) {
@@ -143,6 +165,29 @@ int RunPing(const PingCommand& command, Console& console) {
   } while (steady_clock::now() < end && !console.interrupt.WaitFor(kPingPeriod));
   if (console.interrupt.triggered()) return kExitInterrupted;
   return Complain(console, why, kExitService);
+}
+
+int RunOrder(const OrderCommand& command, Console& console) {
+  const auto server = ChooseServer(command.common, console);
+  if (!server.ok()) return Complain(console, Message(server.status()), kExitUsage);
+  grpc::ClientContext context;
+  const milliseconds allowed =
+      command.common.timeout_s > 0 ? Milliseconds(command.common.timeout_s) : kOrderTime;
+  context.set_deadline(std::chrono::system_clock::now() + allowed);
+  const auto cancel = console.interrupt.OnTrigger([&] { context.TryCancel(); });
+  v1::Status status;
+  const grpc::Status called =
+      Give(command, *v1::AdminService::NewStub(Connect(*server)), context, &status);
+  if (console.interrupt.triggered()) return kExitInterrupted;
+  if (!called.ok()) return Complain(console, Explain(called, *server), kExitService);
+  if (command.common.quiet) return kExitClean;
+  for (const v1::DeviceStatus& device : status.devices()) PrintDevice(device, console.out);
+  if (status.draining()) console.out << "draining: scans under way end, then the daemon leaves\n";
+  if (status.restart_pending()) {
+    console.out << "the daemon restarts in place as soon as nothing is in flight\n";
+  }
+  console.out << std::flush;
+  return kExitClean;
 }
 
 }  // namespace keysieve::client

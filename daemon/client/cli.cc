@@ -31,6 +31,7 @@ constexpr char kMainHelp[] = R"(Examples:
   keysieve scan .                         find leaked credentials below the working folder
   keysieve status                         what the daemon runs on
   keysieve ping --wait 10                 wait until the daemon is ready
+  keysieve quarantine cuda:0              give a device no more work; see also resume, drain
 
 The daemon is found at --server, else $KEYSIEVE_SERVER, else its own socket
 ($XDG_RUNTIME_DIR/keysieve/keysieve.sock or /run/keysieve/keysieve.sock).)";
@@ -110,6 +111,16 @@ CLI::App* AddMatch(CLI::App* app, MatchCommand* to) {
   return match;
 }
 
+// The orders that take a device by name.
+CLI::App* AddDeviceOrder(CLI::App* app, const char* name, const char* help, OrderCommand* to) {
+  CLI::App* order = app->add_subcommand(name, help);
+  AddCommon(order, &to->common);
+  order->add_option("DEVICE", to->device, "cuda:0, a UUID, or cuda where there is one; see status")
+      ->required();
+  order->footer("Only the daemon's own user may, through its Unix socket.");
+  return order;
+}
+
 std::string PrintedBy(CLI::App& app, const CLI::ParseError& error, std::string* err) {
   std::ostringstream out;
   std::ostringstream problems;
@@ -140,6 +151,19 @@ Command ParseCommandLine(const std::vector<std::string>& args) {
   ping_app->add_option("--wait", ping.wait_s, "seconds to wait for it")
       ->check(CLI::Range(0.0, 1e7));
 
+  OrderCommand quarantine{.kind = OrderCommand::Kind::kQuarantine};
+  OrderCommand resume{.kind = OrderCommand::Kind::kResume};
+  OrderCommand drain;
+  CLI::App* quarantine_app = AddDeviceOrder(
+      &app, "quarantine", "Give a device no more work; its memory is freed", &quarantine);
+  quarantine_app->add_option("--reason", quarantine.reason, "shown to whoever asks why");
+  CLI::App* resume_app =
+      AddDeviceOrder(&app, "resume", "Open a device that was quarantined or did not open", &resume);
+  CLI::App* drain_app = app.add_subcommand(
+      "drain", "Take no new scans, let those under way end, then stop the daemon");
+  AddCommon(drain_app, &drain.common);
+  drain_app->footer("Only the daemon's own user may, through its Unix socket.");
+
   try {
     std::vector<std::string> reversed(args.rbegin(), args.rend());
     app.parse(reversed);
@@ -152,6 +176,9 @@ Command ParseCommandLine(const std::vector<std::string>& args) {
   if (scan_app->parsed()) return scan;
   if (match_app->parsed()) return match;
   if (status_app->parsed()) return status;
+  if (quarantine_app->parsed()) return quarantine;
+  if (resume_app->parsed()) return resume;
+  if (drain_app->parsed()) return drain;
   return ping;
 }
 

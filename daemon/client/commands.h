@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The four commands. Each prints what it has to say to the console and returns the exit code.
+// The commands. Each prints what it has to say to the console and returns the exit code.
 #pragma once
 
 #include <string>
@@ -17,5 +17,6 @@ int RunScan(const ScanCommand& command, Console& console);
 int RunMatch(const MatchCommand& command, Console& console);
 int RunStatus(const StatusCommand& command, Console& console);
 int RunPing(const PingCommand& command, Console& console);
+int RunOrder(const OrderCommand& command, Console& console);
 
 }  // namespace keysieve::client

@@ -63,6 +63,14 @@ struct PingCommand {
   double wait_s = 0;
 };
 
+// quarantine, resume and drain: orders that only the daemon's own user may give.
+struct OrderCommand {
+  CommonOptions common;
+  enum class Kind { kQuarantine, kResume, kDrain } kind = Kind::kDrain;
+  std::string device;  // "cuda:0"; of the first two
+  std::string reason;  // of the first
+};
+
 // The command line was answered by the parser itself: help, the version, or an error.
 struct ParsedExit {
   int code = 0;
@@ -70,6 +78,7 @@ struct ParsedExit {
   std::string err;
 };
 
-using Command = std::variant<ParsedExit, ScanCommand, MatchCommand, StatusCommand, PingCommand>;
+using Command =
+    std::variant<ParsedExit, ScanCommand, MatchCommand, StatusCommand, PingCommand, OrderCommand>;
 
 }  // namespace keysieve::client

@@ -14,6 +14,7 @@ int Dispatch(const Command& command, Console& console) {
   if (const auto* match = std::get_if<MatchCommand>(&command)) return RunMatch(*match, console);
   if (const auto* status = std::get_if<StatusCommand>(&command)) return RunStatus(*status, console);
   if (const auto* ping = std::get_if<PingCommand>(&command)) return RunPing(*ping, console);
+  if (const auto* order = std::get_if<OrderCommand>(&command)) return RunOrder(*order, console);
   const ParsedExit& parsed = std::get<ParsedExit>(command);
   console.out << parsed.out << std::flush;
   console.err << parsed.err << std::flush;

@@ -183,6 +183,7 @@ std::vector<Field> Fields() {
       {"cpu", "threads", Count(KS_AT(uint32_t, cpu.threads), 0, 1024)},
       {"recovery", "restart", Word(restart, {"never", "exec"})},
       {"recovery", "max_wait_s", Count(KS_AT(uint32_t, recovery.max_wait_s), 1, 86400)},
+      {"recovery", "watchdog_s", Count(KS_AT(uint32_t, recovery.watchdog_s), 0, 3600)},
       {"fingerprint", "keys", ReadFingerprintKeys},
       {"metrics", "tenants", Count(KS_AT(uint32_t, metrics.tenants), 1, 100000)},
       {"log", "level", Word(level, {"debug", "info", "warning", "error"})},

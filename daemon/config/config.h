@@ -64,7 +64,8 @@ struct Config {
   } cpu;
   struct Recovery {
     RestartPolicy restart = RestartPolicy::kNever;
-    uint32_t max_wait_s = 30;
+    uint32_t max_wait_s = 30;  // for scans under way, before a restart cuts them short
+    uint32_t watchdog_s = 0;   // of one epoch; 0 = by the device
   } recovery;
   struct Fingerprint {
     std::vector<FingerprintKey> keys;  // first = current; empty = the published constant

@@ -4,18 +4,16 @@
 #include "daemon/detect/blob_scan.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <tuple>
 #include <utility>
 
 #include "daemon/detect/entropy.h"
 #include "daemon/detect/generic_rules.h"
+#include "daemon/detect/suppress/allow_mark.h"
 
 namespace keysieve::detect {
 namespace {
-
-constexpr std::array<std::string_view, 2> kAllowMarks = {"gitleaks:allow", "keysieve:allow"};
 
 // A rule's regex may take the line end before or after a secret; that is no part of it.
 ByteRange WithoutLineEnds(std::string_view text, ByteRange match) {
@@ -136,6 +134,7 @@ std::optional<Finding> BlobScan::Judge(uint32_t position, ByteRange match) {
   finding.secret = Bytes(secret);
   finding.entropy = entropy;
   if (Allowed(rule, finding)) return std::nullopt;
+  if (inline_allow_) finding.suppressed_by = AllowMark(finding);
   Locate(&finding);
   return finding;
 }
@@ -178,7 +177,7 @@ bool BlobScan::Allowed(const CompiledRule& rule, const Finding& finding) {
     }
     return false;
   };
-  return any(false) || LineMarked(finding) || any(true);
+  return any(false) || any(true);
 }
 
 bool BlobScan::RegexMatches(const Allowlist& list, size_t position, const Finding& finding) {
@@ -191,21 +190,17 @@ bool BlobScan::RegexMatches(const Allowlist& list, size_t position, const Findin
   return *known;
 }
 
-bool BlobScan::LineMarked(const Finding& finding) {
+std::string_view BlobScan::AllowMark(const Finding& finding) {
   LineVerdicts& verdicts = VerdictsOf(finding);
-  if (!verdicts.marked) {
-    verdicts.marked = std::any_of(kAllowMarks.begin(), kAllowMarks.end(), [&](auto mark) {
-      return verdicts.lines.find(mark) != std::string_view::npos;
-    });
-  }
-  return *verdicts.marked;
+  if (!verdicts.mark) verdicts.mark = suppress::AllowMarkOn(verdicts.lines);
+  return *verdicts.mark;
 }
 
 BlobScan::LineVerdicts& BlobScan::VerdictsOf(const Finding& finding) {
   const std::string_view lines = lines_.LinesOf(finding.match_start, finding.match_end);
   if (lines.data() != verdicts_.lines.data() || lines.size() != verdicts_.lines.size()) {
     verdicts_.lines = lines;
-    verdicts_.marked.reset();
+    verdicts_.mark.reset();
     std::fill(verdicts_.regexes.begin(), verdicts_.regexes.end(), std::nullopt);
   }
   return verdicts_;
@@ -222,7 +217,9 @@ void BlobScan::Locate(Finding* finding) {
 void BlobScan::KeepWithRequired(const CompiledRule& rule, std::vector<Finding>* findings) {
   for (const RequiredRule& required : rule.required) {
     if (findings->empty()) return;
-    const Neighbours neighbours(required, FindingsOf(required.rule));
+    std::vector<Finding> others = FindingsOf(required.rule);
+    std::erase_if(others, [](const Finding& other) { return !other.suppressed_by.empty(); });
+    const Neighbours neighbours(required, std::move(others));
     std::erase_if(*findings, [&](const Finding& finding) { return !neighbours.Near(finding); });
   }
 }

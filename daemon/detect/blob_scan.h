@@ -2,7 +2,7 @@
 // One blob against one rule set: which rules look, what they match, which of it is a secret, and
 // what is allowed. Lives for the length of a scan.
 //
-//   std::vector<Finding> findings = BlobScan(rules, blob, hits).Run();
+//   std::vector<Finding> findings = BlobScan(rules, blob, hits, true).Run();
 #pragma once
 
 #include <optional>
@@ -22,8 +22,12 @@ namespace keysieve::detect {
 class BlobScan {
  public:
   BlobScan(const CompiledRules& rules, const BlobView& blob,
-           std::span<const megakernel::LiteralHit> hits)
-      : rules_(rules), blob_(blob), hits_(hits, rules.gate.literals().size()), lines_(blob.bytes) {}
+           std::span<const megakernel::LiteralHit> hits, bool inline_allow)
+      : rules_(rules),
+        blob_(blob),
+        inline_allow_(inline_allow),
+        hits_(hits, rules.gate.literals().size()),
+        lines_(blob.bytes) {}
 
   // Sorted by (match_start, match_end, rule). Call once.
   std::vector<Finding> Run();
@@ -33,7 +37,7 @@ class BlobScan {
   // megabytes long: its questions are answered once.
   struct LineVerdicts {
     std::string_view lines;
-    std::optional<bool> marked;                // holds an allow comment
+    std::optional<std::string_view> mark;      // the allow comment it holds, empty for none
     std::vector<std::optional<bool>> regexes;  // by allowlist, global ones first
   };
 
@@ -46,7 +50,7 @@ class BlobScan {
   ByteRange SecretOf(const CompiledRule& rule, ByteRange match) const;
   bool Allowed(const CompiledRule& rule, const Finding& finding);
   bool RegexMatches(const Allowlist& list, size_t position, const Finding& finding);
-  bool LineMarked(const Finding& finding);
+  std::string_view AllowMark(const Finding& finding);
   LineVerdicts& VerdictsOf(const Finding& finding);
   void Locate(Finding* finding);
   void KeepWithRequired(const CompiledRule& rule, std::vector<Finding>* findings);
@@ -56,6 +60,7 @@ class BlobScan {
 
   const CompiledRules& rules_;
   const BlobView& blob_;
+  const bool inline_allow_;
   HitIndex hits_;
   LineIndex lines_;
   LineVerdicts verdicts_;

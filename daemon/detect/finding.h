@@ -22,9 +22,13 @@ struct Finding {
   uint32_t end_column = 0;    // inclusive
   std::string match;          // the matched bytes
   std::string secret;
-  double entropy = 0;                    // Shannon entropy of the secret, bits per byte
-  std::string fingerprint;               // keysieve's: k<keyid>:<20 base32>
-  std::vector<std::string> decode_path;  // "base64", ...; empty for plain text
+  double entropy = 0;       // Shannon entropy of the secret, bits per byte
+  std::string fingerprint;  // keysieve's: k<keyid>:<20 base32>
+  // What was decoded, outermost first: "percent", "base64", ...; empty for plain text. Match and
+  // secret are then the decoded bytes, the places those of the encoded ones.
+  std::vector<std::string> decode_path;
+  // Why it does not count: an allow comment, a line of an ignore file, a baseline. Empty: it does.
+  std::string suppressed_by;
 };
 
 }  // namespace keysieve::detect

@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -56,6 +57,11 @@ std::string Name(const FingerprintKeys::Key& key, std::string_view rule, std::st
 Fingerprinter::Fingerprinter(const FingerprintKeys& keys) : keys_(keys.keys) {
   published_ = keys_.empty();
   if (published_) keys_.push_back({kPublishedKeyId, kPublishedKey});
+}
+
+bool Fingerprinter::Knows(std::string_view key_id) const {
+  return std::any_of(keys_.begin(), keys_.end(),
+                     [&](const FingerprintKeys::Key& key) { return key.id == key_id; });
 }
 
 std::string Fingerprinter::Of(std::string_view rule, std::string_view secret) const {

@@ -29,6 +29,9 @@ class Fingerprinter {
   // Under every key, the current one first: a baseline written under a previous key still holds.
   std::vector<std::string> AllOf(std::string_view rule, std::string_view secret) const;
 
+  // Is there a key of that id?
+  bool Knows(std::string_view key_id) const;
+
   // Is the published constant in use? Then fingerprints hide nothing from someone who guesses.
   bool published() const { return published_; }
 

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/detect/blob_scan.h"
 #include "daemon/detect/compiled_rules.h"
+#include "daemon/detect/decode/decoded_scan.h"
+#include "daemon/detect/decode/literal_finder.h"
 #include "daemon/detect/rule_digest.h"
 #include "daemon/detect/rule_merge.h"
 #include "evidence/base/status.h"
@@ -18,6 +19,7 @@ class LoadedRuleSet : public RuleSet {
  public:
   LoadedRuleSet(const RuleFile& set, CompiledRules compiled, std::vector<std::string> warnings)
       : compiled_(std::move(compiled)),
+        finder_(compiled_.gate.literals()),
         warnings_(std::move(warnings)),
         digest_(DigestOf(set)),
         name_(*set.name) {
@@ -33,6 +35,7 @@ class LoadedRuleSet : public RuleSet {
   std::span<const std::string> warnings() const override { return warnings_; }
   const std::string& digest() const override { return digest_; }
   const std::string& name() const override { return name_; }
+  const Fingerprinter& fingerprinter() const override { return compiled_.fingerprinter; }
   std::span<const Route> routes() const override { return compiled_.gate.routes(); }
   std::span<const megakernel::Literal> literals() const override {
     return compiled_.gate.literals();
@@ -45,13 +48,14 @@ class LoadedRuleSet : public RuleSet {
     return Exclusion::kNone;
   }
 
-  std::vector<Finding> Scan(const BlobView& blob,
-                            std::span<const megakernel::LiteralHit> hits) const override {
-    return BlobScan(compiled_, blob, hits).Run();
+  ScanOutcome ScanAll(const BlobView& blob, std::span<const megakernel::LiteralHit> hits,
+                      const ScanSettings& settings) const override {
+    return decode::DecodedScan(compiled_, finder_, blob, settings).Run(hits);
   }
 
  private:
   CompiledRules compiled_;
+  decode::LiteralFinder finder_;  // borrows from compiled_
   std::vector<RuleInfo> infos_;
   std::vector<std::string> warnings_;
   std::string digest_;

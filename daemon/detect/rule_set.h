@@ -62,6 +62,32 @@ struct BlobView {
   std::string_view commit;  // empty if unknown
 };
 
+inline constexpr uint32_t kMaxDecodeDepth = 10;
+
+struct ScanSettings {
+  uint32_t decode_depth = 0;  // layers of encodings to look behind; UTF-16 is read at any depth
+  bool inline_allow = true;   // do allow comments suppress?
+};
+
+// Bytes of a blob in which something may have gone unseen.
+struct Uncovered {
+  enum class Reason : uint8_t {
+    kUndecodable,  // no characters in the text's encoding
+    kDecodeLimit,  // encoded stretches left as they were
+  };
+  Reason reason = Reason::kUndecodable;
+  uint64_t start = 0;  // bytes of the blob, half open
+  uint64_t end = 0;
+  std::string detail;
+};
+
+struct ScanOutcome {
+  std::vector<Finding> findings;  // sorted by (match_start, match_end, rule)
+  std::vector<Uncovered> uncovered;
+};
+
+class Fingerprinter;
+
 class RuleSet {
  public:
   // INVALID_ARGUMENT: "<file>:<line>: rule <id>: <field>: <what is wrong and what to do>".
@@ -78,6 +104,9 @@ class RuleSet {
   virtual const std::string& digest() const = 0;  // SHA-256 of the meaning, hex
   virtual const std::string& name() const = 0;
 
+  // What names its findings.
+  virtual const Fingerprinter& fingerprinter() const = 0;
+
   // Of each rule, in the order of rules().
   virtual std::span<const Route> routes() const { return {}; }
 
@@ -88,11 +117,17 @@ class RuleSet {
   // Decided by path alone, before any byte is sent to a device.
   virtual Exclusion ExcludedByPath(std::string_view path) const = 0;
 
-  // Findings of one whole blob, sorted by (match_start, match_end, rule). `hits` are all hits of
-  // literals() in the blob, sorted. Thread-safe; pure. Call it for an empty blob too: rules on
-  // paths fire there. Their findings have no secret and all places 0.
-  virtual std::vector<Finding> Scan(const BlobView& blob,
-                                    std::span<const megakernel::LiteralHit> hits) const = 0;
+  // Findings of one whole blob and of what it decodes to, suppressed ones among them. `hits` are
+  // all hits of literals() in the blob, sorted. Thread-safe; pure. Call it for an empty blob too:
+  // rules on paths fire there. Their findings have no secret and all places 0.
+  virtual ScanOutcome ScanAll(const BlobView& blob, std::span<const megakernel::LiteralHit> hits,
+                              const ScanSettings& settings) const = 0;
+
+  // The findings of its bytes as they are.
+  std::vector<Finding> Scan(const BlobView& blob,
+                            std::span<const megakernel::LiteralHit> hits) const {
+    return ScanAll(blob, hits, {}).findings;
+  }
 };
 
 }  // namespace keysieve::detect

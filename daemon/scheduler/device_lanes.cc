@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "daemon/scheduler/open_ladder.h"
 #include "evidence/base/status.h"
 
 namespace keysieve::scheduler {
@@ -40,6 +41,9 @@ megakernel::SessionOptions SessionOf(const config::Config& config,
   options.geometry.batch_bytes = config.session.batch_bytes;
   options.geometry.table_bytes = config.session.table_bytes;
   options.watchdog = identity.software ? kSoftwareWatchdog : kHardwareWatchdog;
+  if (config.recovery.watchdog_s != 0) {
+    options.watchdog = std::chrono::seconds(config.recovery.watchdog_s);
+  }
   return options;
 }
 
@@ -67,24 +71,24 @@ absl::Status Register(evidence::Recorder& recorder, const backends::Device& devi
 
 LaneOpener DeviceOpener(backends::Identity identity, backends::OpenOptions open,
                         megakernel::SessionOptions session, evidence::Recorder* recorder,
-                        LateRecorder* late) {
+                        LateRecorder* late, std::function<void(const std::string&)> say) {
   return [=]() -> absl::StatusOr<LaneParts> {
     LaneParts parts;
     KS_ASSIGN_OR_RETURN(parts.device, backends::OpenDevice(identity, open));
     if (late != nullptr) KS_RETURN_IF_ERROR(Register(*recorder, *parts.device, *late));
-    KS_ASSIGN_OR_RETURN(parts.session, megakernel::Session::Open(*parts.device, session));
+    KS_ASSIGN_OR_RETURN(parts.session, OpenSession(*parts.device, session, say));
     return parts;
   };
 }
 
 class Starter {
  public:
-  Starter(const config::Config& config, evidence::Recorder& recorder, const config::Log& log)
-      : config_(config), recorder_(recorder), log_(log) {}
+  Starter(const config::Config& config, evidence::Recorder& recorder, const config::Log& log,
+          bool keep_going)
+      : config_(config), recorder_(recorder), log_(log), keep_going_(keep_going) {}
 
   absl::StatusOr<DeviceLanes> Start() {
-    KS_ASSIGN_OR_RETURN(backends::Choice choice,
-                        backends::SelectDevices({config_.backend.name, config_.backend.devices}));
+    KS_ASSIGN_OR_RETURN(backends::Choice choice, Select());
     lanes_.why = choice.why;
     const bool accelerated = choice.devices.front().backend != BackendKind::kCpu;
     std::unique_ptr<Lane> recovery;
@@ -104,9 +108,11 @@ class Starter {
       last = lanes.back()->Start();
       open += last.ok() ? 1 : 0;
       LogDevice(identity, last);
-      if (!last.ok() && !config_.backend.devices.empty()) return Refusal(identity, last);
+      if (!last.ok() && !config_.backend.devices.empty() && !keep_going_) {
+        return Refusal(identity, last);
+      }
     }
-    const bool named = config_.backend.name != "auto" || !accelerated;
+    const bool named = (config_.backend.name != "auto" && !keep_going_) || !accelerated;
     if (open == 0 && named) return Refusal(choice.devices.front(), last);
     if (open == 0) lanes_.why += "; none of them opened, so the CPU route does all the work";
     lanes_.scheduler = std::make_unique<Scheduler>(std::move(lanes), std::move(recovery));
@@ -114,6 +120,15 @@ class Starter {
   }
 
  private:
+  absl::StatusOr<backends::Choice> Select() {
+    auto choice = backends::SelectDevices({config_.backend.name, config_.backend.devices});
+    if (choice.ok() || !keep_going_ || absl::IsInvalidArgument(choice.status())) return choice;
+    log_.Error("device", Cat(Message(choice.status()), "; the CPU route does all the work"));
+    KS_ASSIGN_OR_RETURN(backends::Choice cpu, backends::SelectDevices({"cpu", {}}));
+    cpu.why = Cat("after a restart in place: ", Message(choice.status()));
+    return cpu;
+  }
+
   static absl::Status Refusal(const backends::Identity& identity, const absl::Status& why) {
     return absl::UnavailableError(Cat("the ", backends::BackendName(identity.backend), " device ",
                                       identity.index, " (", identity.name,
@@ -134,11 +149,13 @@ class Starter {
     options.identity = identity;
     options.recorder = late;
     options.hang_after = session.watchdog * (batches + 1);
-    options.say = [log = &log_](const std::string& sentence) { log->Warning("lane", sentence); };
+    const auto say = options.say = [log = &log_](const std::string& sentence) {
+      log->Warning("lane", sentence);
+    };
     backends::OpenOptions open{
         .recorder = late, .cache_dir = CacheDir(), .cpu_threads = config_.cpu.threads};
     return std::make_unique<Lane>(
-        std::move(options), DeviceOpener(identity, open, session, &recorder_, late), recovery);
+        std::move(options), DeviceOpener(identity, open, session, &recorder_, late, say), recovery);
   }
 
   absl::StatusOr<std::unique_ptr<Lane>> CpuRoute() {
@@ -170,14 +187,15 @@ class Starter {
   const config::Config& config_;
   evidence::Recorder& recorder_;
   const config::Log& log_;
+  const bool keep_going_;
   DeviceLanes lanes_;
 };
 
 }  // namespace
 
 absl::StatusOr<DeviceLanes> StartLanes(const config::Config& config, evidence::Recorder& recorder,
-                                       const config::Log& log) {
-  return Starter(config, recorder, log).Start();
+                                       const config::Log& log, bool keep_going) {
+  return Starter(config, recorder, log, keep_going).Start();
 }
 
 }  // namespace keysieve::scheduler

@@ -25,7 +25,10 @@ struct DeviceLanes {
 
 // UNAVAILABLE if a named backend or device cannot start, or nothing can; INVALID_ARGUMENT and
 // NOT_FOUND as SelectDevices(). `recorder` and `log` outlive the lanes.
+//
+// `keep_going`: this daemon was serving a moment ago and must go on. Then a device that does not
+// open is a lane that failed to open, and with none left to select the CPU route does the work.
 absl::StatusOr<DeviceLanes> StartLanes(const config::Config& config, evidence::Recorder& recorder,
-                                       const config::Log& log);
+                                       const config::Log& log, bool keep_going = false);
 
 }  // namespace keysieve::scheduler

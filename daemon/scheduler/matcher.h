@@ -33,8 +33,9 @@ struct MatchJob {
   std::shared_ptr<const megakernel::Table> table;
   uint64_t request = 0;  // jobs of different requests take turns
   uint32_t tenant = 0;
-  std::shared_ptr<const std::atomic<bool>> cancelled;  // null: cannot be cancelled
-  std::function<void(MatchOutcome)> done;              // exactly once, on any thread; never blocks
+  // Null: cannot be cancelled. The jobs of one request share one flag.
+  std::shared_ptr<const std::atomic<bool>> cancelled;
+  std::function<void(MatchOutcome)> done;  // exactly once, on any thread; never blocks
 };
 
 class Matcher {

@@ -92,27 +92,19 @@ void Packer::TakeFrom(Queue& queue, uint64_t share, uint64_t max_bytes, uint32_t
   }
 }
 
-std::vector<std::shared_ptr<ActiveJob>> Packer::Sweep() {
-  std::vector<std::shared_ptr<ActiveJob>> cancelled;
-  for (auto it = queues_.begin(); it != queues_.end();) {
-    Queue kept;
-    for (auto& job : it->second) {
-      if (!job->left && !job->cancelled()) {
-        kept.push_back(std::move(job));
-        continue;
-      }
-      --jobs_;
-      if (!job->left) cancelled.push_back(std::move(job));
+std::vector<std::shared_ptr<ActiveJob>> Packer::TakeCancelled() {
+  std::vector<std::shared_ptr<ActiveJob>> taken;
+  std::erase_if(turn_, [&](uint64_t request) {
+    const auto queue = queues_.find(request);
+    if (!queue->second.front()->cancelled()) return false;
+    jobs_ -= queue->second.size();
+    for (auto& job : queue->second) {
+      if (!job->left) taken.push_back(std::move(job));
     }
-    if (kept.empty()) {
-      turn_.erase(std::find(turn_.begin(), turn_.end(), it->first));
-      it = queues_.erase(it);
-    } else {
-      it->second = std::move(kept);
-      ++it;
-    }
-  }
-  return cancelled;
+    queues_.erase(queue);
+    return true;
+  });
+  return taken;
 }
 
 std::vector<std::shared_ptr<ActiveJob>> Packer::Clear() {

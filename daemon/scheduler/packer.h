@@ -5,6 +5,7 @@
 // in. Belongs to one lane thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -20,7 +21,8 @@ struct ActiveJob {
   MatchJob job;
   uint64_t cut = 0;         // bytes already given to pieces
   uint32_t pieces_out = 0;  // cut and not yet back
-  bool left = false;        // answered elsewhere: later results are dropped
+  // Answered: later results are dropped. Whoever supervises a stuck lane sets it too.
+  std::atomic<bool> left{false};
   std::vector<megakernel::LiteralHit> hits;
   bool whole() const { return cut == job.bytes.size(); }
   bool cancelled() const { return job.cancelled != nullptr && job.cancelled->load(); }
@@ -49,8 +51,9 @@ class Packer {
   // The next batch: at most `max_bytes` of text in at most `max_pieces`. Empty if nothing waits.
   PackedBatch Pack(uint64_t max_bytes, uint32_t max_pieces);
 
-  // Takes out every job that is cancelled or has left; returns the cancelled ones.
-  std::vector<std::shared_ptr<ActiveJob>> Sweep();
+  // Takes out the jobs of every request that was cancelled. Looks at each request once, however
+  // many jobs it has: they share one flag.
+  std::vector<std::shared_ptr<ActiveJob>> TakeCancelled();
   // Takes everything out.
   std::vector<std::shared_ptr<ActiveJob>> Clear();
 

@@ -23,11 +23,23 @@ class Scheduler : public Matcher {
   std::vector<LaneStatus> status() const;
   bool any_open() const;  // can anything be scanned at all?
   bool any_abandoned() const;
+  // An accelerator among the lanes is not open: the CPU route does its work, or part of it.
+  bool any_accelerator_down() const;
+
+  // Gives up lanes whose device does not return from a call; a few times a second, any thread.
+  void Supervise();
+
+  // An operator's orders, by name: "cuda:0" or a UUID; "cuda" where there is one such device. See
+  // Lane. NOT_FOUND lists what there is.
+  void Quarantine(const std::string& device, const std::string& reason, Lane::Done done);
+  void Resume(const std::string& device, Lane::Done done);
 
   // Drains the lanes, the recovery lane last.
   void Stop();
 
  private:
+  absl::StatusOr<Lane*> Find(const std::string& device) const;
+
   std::unique_ptr<Lane> recovery_;  // outlives the lanes that point to it
   std::vector<std::unique_ptr<Lane>> lanes_;
 };

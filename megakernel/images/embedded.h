@@ -15,6 +15,7 @@ void RunScanOnCpu(const backends::HostWorkgroup& workgroup);
 std::span<const std::byte> VulkanScanCode();
 std::span<const std::byte> VulkanQueuedCode();
 std::span<const std::byte> VulkanSubgroupCode();
-std::span<const std::byte> CudaScanCode();  // fat binary; empty if not built
+std::span<const std::byte> CudaScanCode();   // fat binary; empty if not built
+std::span<const std::byte> CudaTunedCode();  // fat binary; empty if not built
 
 }  // namespace keysieve::megakernel

@@ -16,8 +16,16 @@ namespace keysieve::megakernel {
 // static storage. UNAVAILABLE if this build has none for the backend.
 absl::StatusOr<backends::Image> ScanImage(backends::BackendKind backend, uint32_t workgroup);
 
-// The same with the backend's own matcher where it has one that fits `limits`, else as above.
+// The same with the backend's own matcher where it has one, else as above.
 absl::StatusOr<backends::Image> TunedImage(backends::BackendKind backend, uint32_t workgroup,
                                            const backends::Limits& limits);
+
+// The program that stays on the device. UNAVAILABLE where the backend or this build has none.
+// Launch it as megakernel/resident.inl says.
+absl::StatusOr<backends::Image> ResidentImage(backends::BackendKind backend,
+                                              const backends::Limits& limits);
+
+// How many slots one workgroup of `image` works on at a time.
+uint32_t WorkersOf(const backends::Image& image);
 
 }  // namespace keysieve::megakernel

@@ -4,5 +4,6 @@
 namespace keysieve::megakernel {
 
 std::span<const std::byte> CudaScanCode() { return {}; }
+std::span<const std::byte> CudaTunedCode() { return {}; }
 
 }  // namespace keysieve::megakernel

@@ -82,7 +82,8 @@ struct HostProgram {
     const uint tag = (ks_slot & KS_HIT_SLOT_MASK) << KS_HIT_LITERAL_BITS;
     for (uint i = 0; i < room; ++i) {
       hit_store((index + i) * KS_HIT_WORDS, SlotHits::LiteralOf(keys[i]) | tag);
-      hit_store((index + i) * KS_HIT_WORDS + 1, SlotHits::PositionOf(keys[i]));
+      hit_store((index + i) * KS_HIT_WORDS + 1,
+                SlotHits::PositionOf(keys[i]) | constant_word(KS_CONST_HIT_TAG));
     }
     ks_hits = found;
     ks_spilled = found - room;

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "evidence/base/status.h"
+#include "megakernel/session/hits.h"
+#include "megakernel/session/resident_engine.h"
 
 namespace keysieve::megakernel {
 
@@ -29,8 +31,11 @@ Copy Between(const Buffer& from, const Buffer& to, uint64_t offset, uint64_t byt
 
 absl::StatusOr<std::unique_ptr<BatchBuffers>> BatchBuffers::Create(backends::Device& device,
                                                                    const Geometry& geometry,
-                                                                   const Layout& layout) {
-  auto buffers = std::unique_ptr<BatchBuffers>(new BatchBuffers(device, geometry, layout));
+                                                                   const Layout& layout,
+                                                                   ResidentEngine* engine,
+                                                                   uint32_t index) {
+  auto buffers =
+      std::unique_ptr<BatchBuffers>(new BatchBuffers(device, geometry, layout, engine, index));
   KS_RETURN_IF_ERROR(buffers->AllocateAll());
   return buffers;
 }
@@ -45,9 +50,12 @@ absl::Status BatchBuffers::AllocateAll() {
     uint64_t bytes;
     bool if_unified = false;
   };
-  const Want wants[] = {{&text_, MemoryKind::kDevice, layout_.text_buffer_bytes},
+  const uint64_t own = engine_ == nullptr ? 1 : 0;  // otherwise these lie in the engine's area
+  const uint64_t head_bytes = engine_ == nullptr ? 0 : engine_->head_bytes();
+  const Want wants[] = {{&text_, MemoryKind::kDevice, own * layout_.text_buffer_bytes},
                         {&control_, MemoryKind::kDevice, control_bytes},
-                        {&blobs_, MemoryKind::kDevice, blob_bytes},
+                        {&blobs_, MemoryKind::kDevice, own * blob_bytes},
+                        {&head_in_, MemoryKind::kPinned, head_bytes},
                         {&hits_, MemoryKind::kDevice, hit_bytes},
                         {&text_in_, MemoryKind::kPinned, layout_.text_buffer_bytes, true},
                         {&control_in_, MemoryKind::kPinned, control_bytes, true},
@@ -55,7 +63,7 @@ absl::Status BatchBuffers::AllocateAll() {
                         {&control_out_, MemoryKind::kPinned, control_bytes},
                         {&hits_out_, MemoryKind::kPinned, hit_bytes, true}};
   for (const Want& want : wants) {
-    if (unified_ && !want.if_unified) continue;
+    if (want.bytes == 0 || (unified_ && !want.if_unified)) continue;
     KS_ASSIGN_OR_RETURN(*want.buffer, device_.Allocate(want.kind, want.bytes));
     if (want.kind == MemoryKind::kPinned) {
       std::memset((*want.buffer)->host(), 0, (*want.buffer)->size());
@@ -68,23 +76,35 @@ absl::Status BatchBuffers::AllocateAll() {
 uint64_t BatchBuffers::resident_bytes() const {
   uint64_t total = 0;
   for (const auto* buffer : {&text_, &control_, &blobs_, &hits_, &text_in_, &control_in_,
-                             &blobs_in_, &control_out_, &hits_out_}) {
+                             &blobs_in_, &control_out_, &hits_out_, &head_in_}) {
     if (*buffer != nullptr) total += (*buffer)->size();
   }
   return total;
 }
 
+BufferRange BatchBuffers::TextRange(uint64_t begin, uint64_t end) const {
+  if (engine_ == nullptr) return {&Text(), begin, end - begin};
+  return {&engine_->area(), engine_->text_at(index_) + begin, end - begin};
+}
+
+BufferRange BatchBuffers::BlobRange(uint64_t bytes) const {
+  if (engine_ == nullptr) return {&Blobs(), 0, bytes};
+  return {&engine_->area(), engine_->blobs_at(index_), bytes};
+}
+
 absl::StatusOr<backends::Ticket> BatchBuffers::SubmitClear() {
   // A hit record that was never written is none: literal and slot are out of range.
-  const backends::Fill fills[] = {
-      {Whole(Text()), 0}, {Whole(Control()), 0}, {Whole(Blobs()), 0}, {Whole(Hits()), 0xffffffffu}};
+  const backends::Fill fills[] = {{TextRange(0, layout_.text_buffer_bytes), 0},
+                                  {Whole(Control()), 0},
+                                  {BlobRange(uint64_t{layout_.blob_words} * 4), 0},
+                                  {Whole(Hits()), 0xffffffffu}};
   return device_.Submit({.fills = fills});
 }
 
 absl::StatusOr<backends::Ticket> BatchBuffers::SubmitTextClear() {
   ClearHostText();
   device_text_end_ = KS_TEXT_LEAD;
-  const backends::Fill fills[] = {{Whole(Text()), 0}};
+  const backends::Fill fills[] = {{TextRange(0, layout_.text_buffer_bytes), 0}};
   return device_.Submit({.fills = fills});
 }
 
@@ -113,6 +133,7 @@ void CopyStretch(std::span<const Piece> pieces, const Packing& packing, uint32_t
 
 void BatchBuffers::StageText(std::span<const Piece> pieces, const Packing& packing,
                              backends::ThreadPool& copiers) {
+  borrowed_ = nullptr;
   std::byte* text = text_in_->host();
   // One thread fills pinned memory at 6 GB/s, a fraction of the link.
   constexpr uint32_t kStretchBytes = 512 << 10;
@@ -127,16 +148,39 @@ void BatchBuffers::StageText(std::span<const Piece> pieces, const Packing& packi
   host_text_end_ = packing.text_end;
 }
 
-const uint32_t* BatchBuffers::ControlOut() const {
-  return reinterpret_cast<const uint32_t*>((unified_ ? control_in_ : control_out_)->host());
+bool BatchBuffers::BorrowText(std::span<const Piece> pieces, const Packing& packing,
+                              const Buffer& pinned) {
+  const auto* memory = reinterpret_cast<const uint8_t*>(pinned.host());
+  runs_.clear();
+  for (size_t i = 0; i < packing.blobs.size(); ++i) {
+    const std::span<const uint8_t> text = pieces[packing.piece_of[i]].text;
+    if (text.empty()) continue;
+    const auto from = static_cast<uint64_t>(text.data() - memory);
+    if (memory == nullptr || text.data() < memory || from + text.size() > pinned.size()) {
+      return false;
+    }
+    const uint32_t position = packing.blobs[i].begin;
+    const auto bytes = static_cast<uint32_t>(text.size());
+    if (!runs_.empty() && runs_.back().from + runs_.back().bytes == from) {
+      runs_.back().bytes += bytes;
+    } else {
+      runs_.push_back({from, position, bytes});
+    }
+  }
+  borrowed_ = &pinned;
+  return true;
 }
 
 uint32_t* BatchBuffers::ControlIn() const {
   return reinterpret_cast<uint32_t*>(control_in_->host());
 }
 
-void BatchBuffers::WriteControl(const EpochPlan& plan) {
-  uint32_t* control = ControlIn();
+const uint32_t* BatchBuffers::ControlOut() const {
+  if (resident_results_) return engine_->control_words(index_).data();
+  return reinterpret_cast<const uint32_t*>((unified_ ? control_in_ : control_out_)->host());
+}
+
+void BatchBuffers::WriteControl(const EpochPlan& plan, uint32_t* control) const {
   std::memset(control, 0, uint64_t{layout_.ring_at} * 4);
   control[KS_CTL_MAGIC] = KS_ABI_MAGIC;
   control[KS_CTL_VERSION] = KS_ABI_VERSION;
@@ -153,29 +197,41 @@ void BatchBuffers::WriteControl(const EpochPlan& plan) {
   });
 }
 
-void BatchBuffers::WriteBlobs(const Packing& packing) {
-  std::byte* blobs = blobs_in_->host();
+uint64_t BatchBuffers::WriteBlobs(const Packing& packing, std::byte* blobs) const {
   const size_t table = packing.blobs.size() * sizeof(Blob);
   if (table != 0) std::memcpy(blobs, packing.blobs.data(), table);
   std::memcpy(blobs + table, packing.tile_index.data(), packing.tile_index.size() * 4);
+  return table + packing.tile_index.size() * 4;
+}
+
+void BatchBuffers::AddTextRuns(const Packing& packing) {
+  const auto add = [this](const Buffer& from, uint64_t at, uint64_t position, uint64_t bytes) {
+    uploads_.push_back({.from = {&from, at, bytes},
+                        .to = TextRange(position, position + bytes),
+                        .traffic = Traffic::kText});
+  };
+  if (borrowed_ == nullptr) {
+    add(*text_in_, KS_TEXT_LEAD, KS_TEXT_LEAD, packing.text_bytes());
+    return;
+  }
+  for (const TextRun& run : runs_) add(*borrowed_, run.from, run.position, run.bytes);
 }
 
 // Exactly the valid bytes are text. The rest of the last word and what an earlier batch left behind
 // are cleared apart, so that the text's byte count is the pieces'.
 void BatchBuffers::AddTextCopies(const EpochPlan& plan) {
   const Packing& packing = *plan.packing;
-  WriteBlobs(packing);
+  const uint64_t blob_bytes = WriteBlobs(packing, blobs_in_->host());
   if (unified_) return;
-  const uint64_t blob_bytes = packing.blobs.size() * sizeof(Blob) + packing.tile_index.size() * 4;
-  uploads_.push_back(Between(*blobs_in_, *blobs_, 0, blob_bytes, Traffic::kControl));
+  uploads_.push_back({.from = {blobs_in_.get(), 0, blob_bytes}, .to = BlobRange(blob_bytes)});
   const uint32_t end = packing.text_end;
-  uploads_.push_back(
-      Between(*text_in_, *text_, KS_TEXT_LEAD, packing.text_bytes(), Traffic::kText));
-  if (RoundUp4(end) != end) {
-    uploads_.push_back(Between(*text_in_, *text_, end, RoundUp4(end) - end, Traffic::kControl));
+  AddTextRuns(packing);
+  if (RoundUp4(end) != end) {  // from the lead, which is always zero
+    uploads_.push_back(
+        {.from = {text_in_.get(), 0, RoundUp4(end) - end}, .to = TextRange(end, RoundUp4(end))});
   }
   if (device_text_end_ > RoundUp4(end)) {
-    fills_.push_back({{text_.get(), RoundUp4(end), RoundUp4(device_text_end_) - RoundUp4(end)}, 0});
+    fills_.push_back({TextRange(RoundUp4(end), RoundUp4(device_text_end_)), 0});
   }
   device_text_end_ = std::max(device_text_end_, end);
   cleared_text_end_ = end;
@@ -211,7 +267,8 @@ std::array<uint32_t, KS_CONSTANTS> BatchBuffers::Constants(const EpochPlan& plan
   constants[KS_CONST_TILES] = static_cast<uint32_t>(plan.packing->tile_index.size() - 1);
   constants[KS_CONST_TABLE_WORDS] = static_cast<uint32_t>(table_words);
   constants[KS_CONST_HIT_CAPACITY] = hit_capacity_;
-  constants[KS_CONST_CLAIMS] = (plan.range.count + plan.workgroups - 1) / plan.workgroups;
+  constants[KS_CONST_CLAIMS] = plan.claims;
+  constants[KS_CONST_TABLE] = plan.table;
   return constants;
 }
 
@@ -221,7 +278,7 @@ absl::StatusOr<backends::Ticket> BatchBuffers::SubmitEpoch(const backends::Progr
   fills_.clear();
   uploads_.clear();
   readbacks_.clear();
-  WriteControl(plan);
+  WriteControl(plan, ControlIn());
   AddControlCopies(plan);
   if (plan.fresh_text) AddTextCopies(plan);
   const uint64_t hit_bytes = uint64_t{plan.hits_to_read} * sizeof(HitRecord);
@@ -230,8 +287,8 @@ absl::StatusOr<backends::Ticket> BatchBuffers::SubmitEpoch(const backends::Progr
   }
   BufferRange bindings[KS_BINDINGS];
   bindings[KS_BIND_CONTROL] = Whole(Control());
-  bindings[KS_BIND_TEXT] = Whole(Text());
-  bindings[KS_BIND_BLOBS] = Whole(Blobs());
+  bindings[KS_BIND_TEXT] = TextRange(0, layout_.text_buffer_bytes);
+  bindings[KS_BIND_BLOBS] = BlobRange(uint64_t{layout_.blob_words} * 4);
   bindings[KS_BIND_TABLES] = tables;
   bindings[KS_BIND_HITS] = Whole(Hits());
   const auto constants = Constants(plan, tables.bytes / 4);
@@ -239,8 +296,30 @@ absl::StatusOr<backends::Ticket> BatchBuffers::SubmitEpoch(const backends::Progr
                                 .bindings = bindings,
                                 .constants = constants,
                                 .workgroups = plan.workgroups};
+  resident_results_ = false;
   return device_.Submit(
       {.fills = fills_, .uploads = uploads_, .launch = &launch, .readbacks = readbacks_});
+}
+
+absl::Status BatchBuffers::PublishEpoch(const EpochPlan& plan, uint64_t table_words) {
+  uploads_.clear();
+  auto* head = reinterpret_cast<uint32_t*>(head_in_->host());
+  WriteControl(plan, head + KS_RES_HEAD_WORDS);
+  const uint64_t blob_bytes = WriteBlobs(*plan.packing, head_in_->host() + engine_->blobs_offset());
+  auto constants = Constants(plan, table_words);
+  constants[KS_CONST_HIT_CAPACITY] = static_cast<uint32_t>(engine_->hits(index_).size());
+  constants[KS_CONST_HIT_TAG] = TagOf(plan.epoch);
+  const uint32_t end = plan.packing->text_end;
+  engine_->WriteHead(head, constants, end, RoundUp4(std::max(device_text_end_, end)));
+  // One copy carries everything but the text: each copy costs the link what 100 KB cost it.
+  const uint64_t head_bytes = engine_->blobs_offset() + blob_bytes;
+  uploads_.push_back({.from = {head_in_.get(), 0, head_bytes},
+                      .to = {&engine_->area(), engine_->head_at(index_), head_bytes}});
+  AddTextRuns(*plan.packing);
+  device_text_end_ = std::max(device_text_end_, end);
+  cleared_text_end_ = end;
+  resident_results_ = true;
+  return engine_->Publish(index_, uploads_);
 }
 
 absl::StatusOr<backends::Ticket> BatchBuffers::SubmitHitRead(uint32_t first, uint32_t last) {
@@ -272,15 +351,20 @@ std::vector<Slot> BatchBuffers::ReturnedSlots(const Ring& ring, SlotRange range)
   std::vector<Slot> slots(range.count);
   size_t next = 0;
   ring.ForEachStretch(range, [&](uint32_t first, std::span<const Slot> stretch) {
-    std::memcpy(static_cast<void*>(slots.data() + next),
-                ControlOut() + layout_.ring_at + uint64_t{first} * KS_SLOT_WORDS,
-                stretch.size_bytes());
+    std::memcpy(
+        slots.data() + next,
+        static_cast<const void*>(ControlOut() + layout_.ring_at + uint64_t{first} * KS_SLOT_WORDS),
+        stretch.size_bytes());
     next += stretch.size();
   });
   return slots;
 }
 
 std::span<const HitRecord> BatchBuffers::hits(uint32_t count) const {
+  if (resident_results_) {
+    const auto records = engine_->hits(index_);
+    return records.first(std::min<size_t>(count, records.size()));
+  }
   return {reinterpret_cast<const HitRecord*>(hits_out_->host()), std::min(count, hit_capacity_)};
 }
 

@@ -22,9 +22,19 @@
 
 namespace keysieve::megakernel {
 
+class ResidentEngine;
+
+// Bytes of pinned memory that go to the device without being staged.
+struct TextRun {
+  uint64_t from = 0;      // byte of the pinned buffer
+  uint32_t position = 0;  // of the text
+  uint32_t bytes = 0;
+};
+
 // What one epoch runs with, beside its buffers.
 struct EpochPlan {
   uint32_t epoch = 0;
+  uint32_t table = 0;  // directory index
   SlotRange range;
   const Ring* ring = nullptr;
   std::array<DirectoryEntry, KS_CTL_DIRECTORY> directory{};
@@ -33,14 +43,18 @@ struct EpochPlan {
   bool fresh_text = true;                // false: a replay; text and blobs are there already
   uint32_t hits_to_read = 0;             // records read back with the epoch
   uint32_t workgroups = 1;
+  uint32_t claims = 1;  // of each that works on slots
 };
 
 // Lane thread only. No call but Create() and GrowHits() allocates on the device.
 class BatchBuffers {
  public:
+  // With an engine, text and blob table lie in its area, in place `index`; it outlives the buffers.
   static absl::StatusOr<std::unique_ptr<BatchBuffers>> Create(backends::Device& device,
                                                               const Geometry& geometry,
-                                                              const Layout& layout);
+                                                              const Layout& layout,
+                                                              ResidentEngine* engine = nullptr,
+                                                              uint32_t index = 0);
 
   // Clears all device memory of the batch; the ticket must complete before any epoch.
   absl::StatusOr<backends::Ticket> SubmitClear();
@@ -51,10 +65,19 @@ class BatchBuffers {
   // Copies the pieces' bytes into pinned memory and clears what an earlier batch left behind them.
   void StageText(std::span<const Piece> pieces, const Packing& packing,
                  backends::ThreadPool& copiers);
+  // Instead: the text is copied from `pinned`, where the caller keeps it. False if the pieces do
+  // not lie in it.
+  bool BorrowText(std::span<const Piece> pieces, const Packing& packing,
+                  const backends::Buffer& pinned);
   // Writes control block, ring and blob table, and submits the epoch.
   absl::StatusOr<backends::Ticket> SubmitEpoch(const backends::Program& program,
                                                const backends::BufferRange& tables,
                                                const EpochPlan& plan);
+  // The same by the resident program, whose hits and control words are then the batch's.
+  absl::Status PublishEpoch(const EpochPlan& plan, uint64_t table_words);
+  // True while the results are the resident program's, whose records are tagged.
+  bool resident_results() const { return resident_results_; }
+  uint32_t index() const { return index_; }
   // An epoch with fresh text completed: nothing of an earlier batch is left on the device.
   void ConfirmText();
   // Reads back hit records [first, last) that an epoch left out.
@@ -64,30 +87,36 @@ class BatchBuffers {
   // be.
   absl::Status GrowHits(uint32_t records);
 
-  // As the last completed submission left them.
+  // As the last completed epoch left them.
   std::span<const uint32_t> control_block() const;
   std::vector<Slot> ReturnedSlots(const Ring& ring, SlotRange range) const;
   std::span<const HitRecord> hits(uint32_t count) const;
 
-  uint32_t hit_capacity() const { return hit_capacity_; }
+  uint32_t hit_capacity() const { return hit_capacity_; }  // of epochs that are submitted
   uint64_t resident_bytes() const;
 
  private:
-  BatchBuffers(backends::Device& device, const Geometry& geometry, const Layout& layout)
+  BatchBuffers(backends::Device& device, const Geometry& geometry, const Layout& layout,
+               ResidentEngine* engine, uint32_t index)
       : device_(device),
         geometry_(geometry),
         layout_(layout),
+        engine_(engine),
+        index_(index),
         unified_(device.limits().unified_memory) {}
 
   absl::Status AllocateAll();
-  void WriteControl(const EpochPlan& plan);
-  void WriteBlobs(const Packing& packing);
+  void WriteControl(const EpochPlan& plan, uint32_t* control) const;
+  uint64_t WriteBlobs(const Packing& packing, std::byte* blobs) const;  // bytes written
   // The buffer a program is given: the device's own, or the pinned one where memory is unified.
   const backends::Buffer& Text() const { return *(unified_ ? text_in_ : text_); }
   const backends::Buffer& Control() const { return *(unified_ ? control_in_ : control_); }
   const backends::Buffer& Blobs() const { return *(unified_ ? blobs_in_ : blobs_); }
   const backends::Buffer& Hits() const { return *(unified_ ? hits_out_ : hits_); }
+  void AddTextRuns(const Packing& packing);
   void AddTextCopies(const EpochPlan& plan);
+  backends::BufferRange TextRange(uint64_t begin, uint64_t end) const;
+  backends::BufferRange BlobRange(uint64_t bytes) const;
   void AddControlCopies(const EpochPlan& plan);
   std::array<uint32_t, KS_CONSTANTS> Constants(const EpochPlan& plan, uint64_t table_words) const;
   uint32_t* ControlIn() const;
@@ -96,11 +125,15 @@ class BatchBuffers {
   backends::Device& device_;
   const Geometry geometry_;
   const Layout layout_;
-  const bool unified_;
-  std::unique_ptr<backends::Buffer> text_, control_, blobs_, hits_;    // device; null if unified
-  std::unique_ptr<backends::Buffer> text_in_, control_in_, blobs_in_;  // pinned
-  std::unique_ptr<backends::Buffer> control_out_,
-      hits_out_;  // pinned; control_out_ null if unified
+  ResidentEngine* const engine_;  // may be null
+  const uint32_t index_;          // place in its area
+  const bool unified_;            // then the device's buffers and control_out_ are null
+  std::unique_ptr<backends::Buffer> text_, control_, blobs_, hits_;     // device
+  std::unique_ptr<backends::Buffer> text_in_, control_in_, blobs_in_;   // pinned
+  std::unique_ptr<backends::Buffer> control_out_, hits_out_, head_in_;  // pinned
+  bool resident_results_ = false;
+  const backends::Buffer* borrowed_ = nullptr;  // where the text lies if it was not staged
+  std::vector<TextRun> runs_;
   uint32_t hit_capacity_ = 0;
   uint32_t host_text_end_ = KS_TEXT_LEAD;     // pinned text may be not zero before it
   uint32_t device_text_end_ = KS_TEXT_LEAD;   // device text likewise

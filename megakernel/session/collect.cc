@@ -102,16 +102,17 @@ EpochView EpochSession::ViewOf(const InFlight& batch, SlotRange range,
                                const std::vector<Slot>& returned) const {
   return {.epoch = batch.epoch,
           .range = range,
-          .ring_slots = ring_.size(),
+          .ring_slots = batch.place->ring->size(),
           .published = published,
           .returned = returned,
           .control = batch.buffers->control_block(),
-          .tenants = batch.tenants};
+          .tenants = batch.tenants,
+          .tagged = batch.buffers->resident_results()};
 }
 
 absl::Status EpochSession::TakeEpoch(InFlight& batch, const EpochView& view, uint32_t hits,
                                      HitCollector& collector) {
-  if (hits > batch.hits_read) {
+  if (hits > batch.hits_read && !batch.buffers->resident_results()) {
     KS_ASSIGN_OR_RETURN(const backends::Ticket ticket,
                         batch.buffers->SubmitHitRead(batch.hits_read, hits));
     KS_RETURN_IF_ERROR(Await(ticket, Clock::now(), Forever(), nullptr));
@@ -125,7 +126,8 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
   HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths);
   if (batch.range.count != 0) {
     CountEpoch(batch);
-    const std::vector<Slot> returned = batch.buffers->ReturnedSlots(ring_, batch.range);
+    const std::vector<Slot> returned =
+        batch.buffers->ReturnedSlots(*batch.place->ring, batch.range);
     const EpochView view = ViewOf(batch, batch.range, batch.slots, returned);
     const auto counts = ReadCounts(view);
     if (!counts.ok()) return Integrity(counts.status());
@@ -135,7 +137,11 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
     const uint64_t wanted = counts->hits + counts->hits / 4;
     hits_expected_ = static_cast<uint32_t>(std::clamp<uint64_t>(
         std::max<uint64_t>(wanted, hits_expected_ / 2), kMinHitsExpected, layout_.max_hits));
-    if (counts->saturated || counts->cut_short || counts->hits > batch.buffers->hit_capacity()) {
+    // Both kinds of epoch have the same capacity at first.
+    const uint64_t room = batch.buffers->resident_results() ? options_.geometry.hits_per_batch
+                                                            : batch.buffers->hit_capacity();
+    if (counts->saturated || counts->cut_short || counts->hits > room) {
+      CountReplay(batch, *counts, room);
       KS_RETURN_IF_ERROR(Replay(batch, returned, *counts, collector));
     } else {
       KS_RETURN_IF_ERROR(TakeEpoch(batch, view, static_cast<uint32_t>(counts->hits), collector));
@@ -143,7 +149,9 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
       KS_RETURN_IF_ERROR(RunAgain(batch, {put_off.begin(), put_off.end()}, collector));
     }
   }
-  result.hits = collector.Results();
+  auto hits = collector.Results();
+  if (!hits.ok()) return Integrity(hits.status());
+  result.hits = *std::move(hits);
   result.device_ns = batch.device_ns;
   result.replays = batch.replays;
   return result;
@@ -151,9 +159,9 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
 
 // ---- overflow and slots cut short ----
 
-void EpochSession::CountReplay(InFlight& batch, EpochCounts counts) {
+void EpochSession::CountReplay(InFlight& batch, EpochCounts counts, uint64_t room) {
   if (counts.cut_short) ++stats_.cut_short;
-  if (!counts.saturated && counts.hits <= batch.buffers->hit_capacity()) return;
+  if (!counts.saturated && counts.hits <= room) return;
   ++batch.replays;
   if (options_.recorder != nullptr) options_.recorder->OverflowReplayed();
 }
@@ -179,9 +187,10 @@ std::vector<EpochSession::ReplayRange> EpochSession::PutOffRanges(std::span<cons
 
 absl::Status EpochSession::Replay(InFlight& batch, const std::vector<Slot>& returned,
                                   EpochCounts counts, HitCollector& collector) {
-  CountReplay(batch, counts);
   const uint64_t wanted = counts.saturated ? layout_.max_hits : counts.hits;
   const auto room = static_cast<uint32_t>(std::min<uint64_t>(wanted, layout_.max_hits));
+  // Allocating may wait for whatever runs on the device.
+  if (engine_ != nullptr) KS_RETURN_IF_ERROR(ParkEngine());
   const absl::Status grown = batch.buffers->GrowHits(room);
   if (!grown.ok() && batch.buffers->hit_capacity() < kMaxLiterals) return grown;
   const std::vector<ReplayRange> ranges = RangesOf(batch.packing.units, returned);
@@ -190,10 +199,16 @@ absl::Status EpochSession::Replay(InFlight& batch, const std::vector<Slot>& retu
 
 absl::Status EpochSession::RunAgain(InFlight& batch, std::deque<ReplayRange> todo,
                                     HitCollector& collector) {
+  if (engine_ != nullptr && !todo.empty()) KS_RETURN_IF_ERROR(ParkEngine());
   while (!todo.empty()) {
     KS_RETURN_IF_ERROR(ReplayGroup(batch, NextGroup(todo, batch), todo, collector));
   }
   return absl::OkStatus();
+}
+
+absl::Status EpochSession::ParkEngine() {
+  const absl::Status parked = engine_->Park(Clock::now() + options_.watchdog);
+  return parked.ok() ? parked : End(parked);
 }
 
 // As many ranges as the held slots and, for all that is known, the hit queue take.
@@ -243,9 +258,9 @@ absl::Status EpochSession::ReplayGroup(InFlight& batch, const std::vector<Replay
   batch.epoch = NextEpoch();
   batch.tenants = tenants_;
   const std::vector<Slot> slots = SlotsFor(batch.table, units, batch.packing.text_end);
-  KS_ASSIGN_OR_RETURN(const SlotRange range, ring_.Republish(batch.range, slots));
+  KS_ASSIGN_OR_RETURN(const SlotRange range, batch.place->ring->Republish(batch.range, slots));
   KS_RETURN_IF_ERROR(RunReplay(batch, range));
-  const std::vector<Slot> returned = batch.buffers->ReturnedSlots(ring_, range);
+  const std::vector<Slot> returned = batch.buffers->ReturnedSlots(*batch.place->ring, range);
   const EpochView view = ViewOf(batch, range, slots, returned);
   const auto counts = ReadCounts(view);
   if (!counts.ok()) return Integrity(counts.status());
@@ -257,7 +272,7 @@ absl::Status EpochSession::ReplayGroup(InFlight& batch, const std::vector<Replay
     todo.insert(todo.begin(), put_off.begin(), put_off.end());
     return TakeEpoch(batch, view, static_cast<uint32_t>(counts->hits), collector);
   }
-  CountReplay(batch, *counts);
+  CountReplay(batch, *counts, batch.buffers->hit_capacity());
   std::vector<ReplayRange> again = RangesOf(units, returned);
   for (ReplayRange& part : again) {
     // Counts too large to be exact: a range at a time, so that one that does not fit is halved.

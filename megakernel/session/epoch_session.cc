@@ -19,41 +19,27 @@ namespace {
 constexpr uint64_t kTableStagingBytes = 1 << 20;
 
 // The CPU backend's own threads want the cores; an accelerator's link wants more than one.
-uint32_t CopyThreads(const backends::Identity& identity, const SessionOptions& options) {
+uint32_t CopyThreads(const backends::Device& device, const SessionOptions& options) {
   if (options.copy_threads != 0) return options.copy_threads;
-  if (identity.software || identity.backend == backends::BackendKind::kCpu) return 1;
+  const backends::Identity& identity = device.identity();
+  if (identity.backend == backends::BackendKind::kCpu) {
+    return std::clamp(device.limits().multiprocessors / 8, 1u, 4u);
+  }
+  if (identity.software) return 1;
   return std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
-}
-
-absl::StatusOr<backends::Image> ChooseImage(const backends::Device& device,
-                                            const SessionOptions& options) {
-  const backends::BackendKind backend = device.identity().backend;
-  const uint32_t workgroup = options.geometry.workgroup;
-  if (options.route == MatchRoute::kShared) return ScanImage(backend, workgroup);
-  backends::Limits limits = device.limits();
-  if (options.route == MatchRoute::kPortable) limits.subgroup_operations = false;
-  return TunedImage(backend, workgroup, limits);
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Session>> Session::Open(backends::Device& device,
-                                                       const SessionOptions& options) {
-  KS_ASSIGN_OR_RETURN(const Layout layout,
-                      LayOut(options.geometry, device.limits(), device.identity()));
-  auto session = std::make_unique<EpochSession>(device, options, layout);
-  KS_RETURN_IF_ERROR(session->Start());
-  return session;
-}
-
 EpochSession::EpochSession(backends::Device& device, const SessionOptions& options,
-                           const Layout& layout)
+                           const Layout& layout, SessionImages images)
     : device_(device),
       options_(options),
       layout_(layout),
-      copiers_(CopyThreads(device.identity(), options)),
+      copiers_(CopyThreads(device, options)),
       arena_(layout.table_words),
       ring_(options.geometry.slots),
+      images_(std::move(images)),
       tenants_(options.geometry.tenants),
       served_(options.geometry.tenants, 0) {}
 
@@ -61,24 +47,56 @@ EpochSession::~EpochSession() { (void)Shutdown(Clock::now() + options_.watchdog)
 
 absl::Status EpochSession::Start() {
   const Geometry& geometry = options_.geometry;
-  KS_ASSIGN_OR_RETURN(backends::Image image, ChooseImage(device_, options_));
-  if (options_.route != MatchRoute::kShared) {
-    follower_ = FollowTables(image, options_.await_tuned);
-  }
-  KS_ASSIGN_OR_RETURN(program_, device_.Load(image));
+  backends::Image scan = images_.scan;
+  if (options_.route != MatchRoute::kShared) follower_ = FollowTables(scan, options_.await_tuned);
+  KS_ASSIGN_OR_RETURN(program_, device_.Load(scan));
   KS_ASSIGN_OR_RETURN(tables_, device_.Allocate(MemoryKind::kTable, geometry.table_bytes));
   KS_ASSIGN_OR_RETURN(table_staging_, device_.Allocate(MemoryKind::kPinned, kTableStagingBytes));
+  // A resident batch's ring holds its own slots and no others.
+  Geometry own = geometry;
+  if (images_.resident) own.slots = layout_.slots_per_batch + geometry.tenants;
+  Layout layout = layout_;
+  layout.control_words = layout.ring_at + own.slots * KS_SLOT_WORDS;
+  if (images_.resident) KS_RETURN_IF_ERROR(OpenEngine(layout));
   for (uint32_t i = 0; i < geometry.batches; ++i) {
-    KS_ASSIGN_OR_RETURN(auto buffers, BatchBuffers::Create(device_, geometry, layout_));
-    idle_.push_back(buffers.get());
-    buffers_.push_back(std::move(buffers));
+    auto place = std::make_unique<Place>();
+    KS_ASSIGN_OR_RETURN(place->buffers,
+                        BatchBuffers::Create(device_, own, layout, engine_.get(), i));
+    if (images_.resident) place->own_ring = std::make_unique<Ring>(own.slots);
+    place->ring = place->own_ring != nullptr ? place->own_ring.get() : &ring_;
+    idle_.push_back(place.get());
+    places_.push_back(std::move(place));
   }
   return ClearAll();
 }
 
+absl::Status EpochSession::OpenEngine(const Layout& layout) {
+  const Geometry& geometry = options_.geometry;
+  if (geometry.batches > KS_RES_READY) {
+    return absl::InvalidArgumentError(Cat("geometry.batches is ", geometry.batches,
+                                          "; a resident program takes at most ", KS_RES_READY));
+  }
+  if (layout.text_buffer_bytes > uint64_t{1} << KS_HIT_TAG_SHIFT) {
+    return absl::InvalidArgumentError(Cat("geometry.batch_bytes is ", geometry.batch_bytes,
+                                          "; a resident program takes less than ",
+                                          uint64_t{1} << KS_HIT_TAG_SHIFT));
+  }
+  const uint32_t all = std::max(device_.limits().multiprocessors, 8u);
+  const ResidentShape shape{
+      .batches = geometry.batches,
+      .control_words = layout.control_words,
+      .blob_words = layout.blob_words,
+      .text_buffer_bytes = layout.text_buffer_bytes,
+      .hits = geometry.hits_per_batch,
+      .blocks = options_.resident_blocks != 0 ? options_.resident_blocks : all / 4,
+      .park_after = options_.park_after};
+  KS_ASSIGN_OR_RETURN(engine_, ResidentEngine::Create(device_, shape, *images_.resident, *tables_));
+  return absl::OkStatus();
+}
+
 absl::Status EpochSession::ClearAll() {
-  for (const auto& buffers : buffers_) {
-    KS_ASSIGN_OR_RETURN(const backends::Ticket ticket, buffers->SubmitClear());
+  for (const auto& place : places_) {
+    KS_ASSIGN_OR_RETURN(const backends::Ticket ticket, place->buffers->SubmitClear());
     KS_RETURN_IF_ERROR(Await(ticket, Clock::now(), Forever(), nullptr));
   }
   return absl::OkStatus();
@@ -87,8 +105,17 @@ absl::Status EpochSession::ClearAll() {
 uint64_t EpochSession::resident_bytes() const {
   if (tables_ == nullptr) return 0;
   uint64_t total = tables_->size() + table_staging_->size();
-  for (const auto& buffers : buffers_) total += buffers->resident_bytes();
+  if (engine_ != nullptr) total += engine_->resident_bytes();
+  for (const auto& place : places_) total += place->buffers->resident_bytes();
   return total;
+}
+
+uint32_t EpochSession::slots_in_use() const {
+  uint32_t used = ring_.size() - ring_.free();
+  for (const auto& place : places_) {
+    if (place->own_ring != nullptr) used += place->own_ring->size() - place->own_ring->free();
+  }
+  return used;
 }
 
 // ---- tables ----
@@ -180,36 +207,59 @@ absl::StatusOr<BatchId> EpochSession::Submit(const Batch& batch) {
   KS_ASSIGN_OR_RETURN(Packing packing, Pack(batch.pieces, options_.geometry, layout_));
   if (idle_.empty()) {
     return absl::ResourceExhaustedError(
-        Cat("all ", buffers_.size(), " batches are in flight; take a result first"));
+        Cat("all ", places_.size(), " batches are in flight; take a result first"));
   }
   auto flight = std::make_unique<InFlight>();
   flight->epoch = NextEpoch();
   flight->slots = SlotsFor(batch.table, packing.units, packing.text_end);
-  KS_ASSIGN_OR_RETURN(flight->range, ring_.Publish(flight->slots));
+  flight->packing = std::move(packing);
+  flight->place = idle_.back();
+  flight->buffers = flight->place->buffers.get();
+  KS_RETURN_IF_ERROR(StageText(*flight, batch));
+  KS_ASSIGN_OR_RETURN(flight->range, flight->place->ring->Publish(flight->slots));
+  idle_.pop_back();
   flight->id = next_id_++;
   flight->table = batch.table;
-  flight->packing = std::move(packing);
-  flight->buffers = idle_.back();
-  idle_.pop_back();
-  flight->buffers->StageText(batch.pieces, flight->packing, copiers_);
   arena_.Hold(batch.table);
   if (batch.attempt > 0 && options_.recorder != nullptr) options_.recorder->Retried(batch.attempt);
   order_.push_back(std::move(flight));
   return order_.back()->id;
 }
 
+absl::Status EpochSession::StageText(InFlight& batch, const Batch& given) {
+  if (given.pinned == nullptr) {
+    batch.buffers->StageText(given.pieces, batch.packing, copiers_);
+    return absl::OkStatus();
+  }
+  if (batch.buffers->BorrowText(given.pieces, batch.packing, *given.pinned)) {
+    // Where memory is unified the program reads the batch's own: text must come there anyway.
+    if (device_.limits().unified_memory) {
+      batch.buffers->StageText(given.pieces, batch.packing, copiers_);
+    }
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      Cat("a piece lies outside the batch's pinned buffer of ", given.pinned->size(), " bytes"));
+}
+
 EpochPlan EpochSession::PlanFor(const InFlight& batch, SlotRange range, bool fresh_text) const {
   EpochPlan plan;
   plan.epoch = batch.epoch;
   plan.range = range;
-  plan.ring = &ring_;
+  plan.table = batch.table.id;
+  plan.ring = batch.place->ring;
   plan.directory = arena_.Directory();
   plan.packing = &batch.packing;
   plan.tenants = batch.tenants;
   plan.fresh_text = fresh_text;
   plan.hits_to_read = batch.hits_read;
-  const uint32_t most = std::max(device_.limits().max_workgroups, 1u);
-  plan.workgroups = std::min(range.count, most);
+  // A workgroup with several workers fills a multiprocessor and loops until no slot is left.
+  const uint32_t workers = WorkersOf(images_.scan);
+  const uint32_t fill = device_.limits().multiprocessors;
+  const uint32_t limit = device_.limits().max_workgroups;
+  const uint32_t most = std::max(workers > 1 && fill != 0 ? std::min(limit, fill) : limit, 1u);
+  plan.workgroups = std::min((range.count + workers - 1) / workers, most);
+  plan.claims = (range.count + plan.workgroups - 1) / plan.workgroups;
   return plan;
 }
 
@@ -218,6 +268,15 @@ void EpochSession::Dispatch(InFlight& batch) {
   batch.tenants = tenants_;
   batch.stage = Stage::kSettled;
   if (batch.range.count == 0) return;  // no text: the result is known
+  if (engine_ != nullptr) {
+    EpochPlan plan = PlanFor(batch, batch.range, true);
+    plan.claims = batch.range.count;
+    batch.outcome = batch.buffers->PublishEpoch(plan, tables_->size() / 4);
+    stats_.launches = engine_->launches();
+    batch.resident = batch.outcome.ok();
+    if (batch.resident) batch.stage = Stage::kDispatched;
+    return;
+  }
   batch.hits_read = std::min(hits_expected_, batch.buffers->hit_capacity());
   const auto ticket = batch.buffers->SubmitEpoch(*program_, {tables_.get(), 0, tables_->size()},
                                                  PlanFor(batch, batch.range, true));
@@ -247,18 +306,30 @@ absl::Status EpochSession::Await(backends::Ticket ticket, Clock::time_point star
                                  Clock::time_point deadline, uint64_t* kernel_ns) {
   const Clock::time_point watchdog = std::max(started, last_completion_) + options_.watchdog;
   const auto times = device_.Wait(ticket, std::min(deadline, watchdog));
-  if (times.ok()) {
-    last_completion_ = Clock::now();
-    if (kernel_ns != nullptr) *kernel_ns += times->kernel_ns.value_or(0);
-    return absl::OkStatus();
-  }
-  if (absl::IsDeadlineExceeded(times.status()) && watchdog <= deadline) {
+  if (times.ok() && kernel_ns != nullptr) *kernel_ns += times->kernel_ns.value_or(0);
+  return Judge(times.status(), watchdog, deadline);
+}
+
+// The same for a batch that the resident program has.
+absl::Status EpochSession::AwaitAnswer(InFlight& batch, Clock::time_point deadline) {
+  const Clock::time_point watchdog =
+      std::max(batch.dispatched, last_completion_) + options_.watchdog;
+  const auto ns = engine_->Wait(batch.buffers->index(), std::min(deadline, watchdog));
+  stats_.launches = engine_->launches();
+  if (ns.ok()) batch.device_ns += *ns;
+  return Judge(ns.status(), watchdog, deadline);
+}
+
+absl::Status EpochSession::Judge(const absl::Status& waited, Clock::time_point watchdog,
+                                 Clock::time_point deadline) {
+  if (waited.ok()) last_completion_ = Clock::now();
+  if (absl::IsDeadlineExceeded(waited) && watchdog <= deadline) {
     return End(absl::DeadlineExceededError(Cat(
         "the device has not completed an epoch within the watchdog's ", options_.watchdog.count(),
-        " ms: ", Message(times.status()), "; it is abandoned, restart to use it again")));
+        " ms: ", Message(waited), "; it is abandoned, restart to use it again")));
   }
-  if (absl::IsDataLoss(times.status())) return End(times.status());
-  return times.status();
+  if (absl::IsDataLoss(waited)) return End(waited);
+  return waited;
 }
 
 absl::Status EpochSession::Settle(InFlight& batch, Clock::time_point deadline) {
@@ -266,7 +337,9 @@ absl::Status EpochSession::Settle(InFlight& batch, Clock::time_point deadline) {
   if (batch.stage == Stage::kSettled) {
     return absl::IsDataLoss(batch.outcome) ? End(batch.outcome) : absl::OkStatus();
   }
-  const absl::Status waited = Await(batch.ticket, batch.dispatched, deadline, &batch.device_ns);
+  const absl::Status waited =
+      batch.resident ? AwaitAnswer(batch, deadline)
+                     : Await(batch.ticket, batch.dispatched, deadline, &batch.device_ns);
   if (ended()) return ended_;  // `batch` is gone
   if (absl::IsDeadlineExceeded(waited)) return waited;
   if (waited.ok()) batch.buffers->ConfirmText();
@@ -286,8 +359,8 @@ absl::Status EpochSession::SettleAll(Clock::time_point deadline) {
 // Gives the oldest batch's slots, buffers and table back.
 void EpochSession::Drop(bool residual) {
   InFlight& batch = *order_.front();
-  (void)ring_.Release(batch.range);
-  idle_.push_back(batch.buffers);
+  (void)batch.place->ring->Release(batch.range);
+  idle_.push_back(batch.place);
   arena_.Leave(batch.table);
   if (residual && options_.recorder != nullptr) options_.recorder->ResidualBatch();
   order_.pop_front();
@@ -326,17 +399,23 @@ absl::Status EpochSession::Shutdown(Clock::time_point deadline) {
     if (absl::IsDeadlineExceeded(drained) && !ended()) drained = End(drained);
   }
   while (!order_.empty()) Drop(false);
-  for (const auto& buffers : buffers_) {
+  if (engine_ != nullptr && !ended()) {
+    // Nothing may be freed under a program that stays.
+    const absl::Status parked = engine_->Park(Clock::now() + options_.watchdog);
+    if (!parked.ok()) drained = End(parked);
+  }
+  for (const auto& place : places_) {
     if (ended()) {
-      buffers->ClearHostText();
+      place->buffers->ClearHostText();
       continue;
     }
-    const auto ticket = buffers->SubmitTextClear();
+    const auto ticket = place->buffers->SubmitTextClear();
     if (ticket.ok()) (void)Await(*ticket, Clock::now(), Forever(), nullptr);
   }
   if (!ended()) ended_ = absl::FailedPreconditionError("the session was shut down");
   idle_.clear();
-  buffers_.clear();
+  places_.clear();
+  engine_.reset();
   table_staging_.reset();
   tables_.reset();
   program_.reset();

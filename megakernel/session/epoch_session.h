@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The session under the epoch policy: each batch is one dispatch that drains its own slots and
-// returns. epoch_session.cc publishes, dispatches and settles; collect.cc reads results and replays
-// what overflowed.
+// The session. Each batch is one epoch: its own slots, drained either by a launch that returns or
+// by the resident program (resident_engine.h), and read, checked and replayed alike.
+// epoch_session.cc publishes, dispatches and settles; collect.cc reads results and replays what
+// overflowed; open.cc chooses the policy.
 #pragma once
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,14 +17,23 @@
 #include "megakernel/session/batch_buffers.h"
 #include "megakernel/session/hits.h"
 #include "megakernel/session/packer.h"
+#include "megakernel/session/resident_engine.h"
 #include "megakernel/session/ring.h"
 #include "megakernel/session/table_arena.h"
 
 namespace keysieve::megakernel {
 
+// The programs of a session. Without `resident` each batch is a launch of `scan`; with it, only
+// what is replayed is.
+struct SessionImages {
+  backends::Image scan;
+  std::optional<backends::Image> resident;
+};
+
 class EpochSession final : public Session {
  public:
-  EpochSession(backends::Device& device, const SessionOptions& options, const Layout& layout);
+  EpochSession(backends::Device& device, const SessionOptions& options, const Layout& layout,
+               SessionImages images);
   ~EpochSession() override;
 
   // Allocates and clears everything. Called once, before anything else.
@@ -36,9 +47,14 @@ class EpochSession final : public Session {
   absl::StatusOr<BatchResult> Next(backends::Clock::time_point deadline) override;
   bool ended() const override { return !ended_.ok(); }
   uint32_t batches_in_flight() const override { return static_cast<uint32_t>(order_.size()); }
-  uint32_t slots_in_use() const override { return ring_.size() - ring_.free(); }
+  uint32_t slots_in_use() const override;
   uint32_t max_pieces() const override { return layout_.max_pieces; }
   const Geometry& geometry() const override { return options_.geometry; }
+  SessionPolicy policy() const override {
+    return images_.resident ? SessionPolicy::kResident : SessionPolicy::kEpoch;
+  }
+  std::string policy_reason() const override { return policy_reason_; }
+  void ExplainPolicy(std::string reason) { policy_reason_ = std::move(reason); }
   uint64_t resident_bytes() const override;
   std::span<const uint64_t> served_bytes() const override { return served_; }
   const SessionStats& stats() const override { return stats_; }
@@ -48,13 +64,23 @@ class EpochSession final : public Session {
  private:
   enum class Stage { kPublished, kDispatched, kSettled };
 
+  // Where a batch in flight lives. Under the epoch policy all share the session's ring; a resident
+  // batch has one of its own, so that head and ring travel in one copy.
+  struct Place {
+    std::unique_ptr<BatchBuffers> buffers;
+    std::unique_ptr<Ring> own_ring;
+    Ring* ring = nullptr;
+  };
+
   struct InFlight {
     BatchId id = 0;
     TableHandle table;
     Packing packing;
     SlotRange range;          // held in the ring
     std::vector<Slot> slots;  // as published, in claim order
-    BatchBuffers* buffers = nullptr;
+    Place* place = nullptr;
+    BatchBuffers* buffers = nullptr;  // the place's
+    bool resident = false;            // dispatched to the resident program
     Stage stage = Stage::kPublished;
     uint32_t epoch = 0;
     std::vector<TenantRules> tenants;  // as published with the epoch
@@ -75,14 +101,19 @@ class EpochSession final : public Session {
   };
 
   // epoch_session.cc
+  absl::Status OpenEngine(const Layout& layout);
   absl::Status ClearAll();
   absl::Status UploadTable(uint32_t at, std::span<const uint32_t> words);
   std::vector<Slot> SlotsFor(TableHandle table, std::span<const Unit> units, uint32_t readable);
   uint32_t NextEpoch();
   void Dispatch(InFlight& batch);
+  absl::Status StageText(InFlight& batch, const Batch& given);
   EpochPlan PlanFor(const InFlight& batch, SlotRange range, bool fresh_text) const;
   absl::Status Await(backends::Ticket ticket, backends::Clock::time_point started,
                      backends::Clock::time_point deadline, uint64_t* kernel_ns);
+  absl::Status AwaitAnswer(InFlight& batch, backends::Clock::time_point deadline);
+  absl::Status Judge(const absl::Status& waited, backends::Clock::time_point watchdog,
+                     backends::Clock::time_point deadline);
   absl::Status Settle(InFlight& batch, backends::Clock::time_point deadline);
   absl::Status SettleAll(backends::Clock::time_point deadline);
   void Drop(bool residual);
@@ -106,7 +137,8 @@ class EpochSession final : public Session {
   static std::vector<ReplayRange> RangesOf(std::span<const Unit> units,
                                            std::span<const Slot> returned);
   static absl::Status TooMuch(const Unit& unit, bool cut_short);
-  void CountReplay(InFlight& batch, EpochCounts counts);
+  void CountReplay(InFlight& batch, EpochCounts counts, uint64_t room);
+  absl::Status ParkEngine();
   absl::Status RunReplay(InFlight& batch, SlotRange range);
   void CountEpoch(const InFlight& batch);
   void CountTenants(const EpochView& view);
@@ -125,8 +157,11 @@ class EpochSession final : public Session {
   std::shared_ptr<TableFollower> follower_;          // the image's; may be null
   TableArena arena_;
   Ring ring_;
-  std::vector<std::unique_ptr<BatchBuffers>> buffers_;
-  std::vector<BatchBuffers*> idle_;
+  const SessionImages images_;
+  std::string policy_reason_;
+  std::unique_ptr<ResidentEngine> engine_;  // null under the epoch policy
+  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<Place*> idle_;
   std::deque<std::unique_ptr<InFlight>> order_;  // oldest first
   backends::Clock::time_point last_completion_;
   BatchId next_id_ = 1;

@@ -2,7 +2,6 @@
 #include "megakernel/session/hits.h"
 
 #include <algorithm>
-#include <array>
 
 #include "evidence/base/status.h"
 
@@ -11,7 +10,6 @@ namespace {
 
 constexpr uint32_t kPositionShift = 28;
 constexpr uint32_t kLengthShift = 20;
-constexpr uint32_t kDigitBits = 12;  // two passes for 16 MiB
 
 absl::Status Violation(const std::string& what) {
   return absl::InternalError(Cat("integrity: ", what, "; the epoch's answers are not used"));
@@ -107,109 +105,136 @@ absl::StatusOr<EpochCounts> ReadCounts(const EpochView& view) {
   return counts;
 }
 
-const Blob* HitCollector::BlobOf(uint32_t position) {
-  // Hits come in bursts from one place: the last blob is a good guess.
-  if (last_ != nullptr && position >= last_->begin && position < last_->end) return last_;
-  const auto after =
-      std::upper_bound(packing_.blobs.begin(), packing_.blobs.end(), position,
-                       [](uint32_t at, const Blob& blob) { return at < blob.begin; });
-  last_ = after == packing_.blobs.begin() ? nullptr : &*std::prev(after);
-  return last_;
-}
+// ---- taking records ----
 
-absl::Status HitCollector::TakeOne(const EpochView& view, const HitRecord& record, size_t index) {
+absl::Status HitCollector::Misplaced(const EpochView& view, const HitRecord& record,
+                                     size_t index) const {
   const uint32_t literal = record.literal();
   if (literal >= lengths_.size()) {
     return Violation(Cat("hit ", index, " names literal ", literal, " of ", lengths_.size()));
+  }
+  if (view.tagged && (record.position ^ TagOf(view.epoch)) >> KS_HIT_TAG_SHIFT != 0) {
+    return Violation(Cat("hit ", index, " carries the tag of another epoch than ", view.epoch));
   }
   const uint32_t place = (record.slot() + view.ring_slots - view.range.first) % view.ring_slots;
   if (record.slot() >= view.ring_slots || place >= view.range.count) {
     return Violation(Cat("hit ", index, " names slot ", record.slot(), ", not of this epoch"));
   }
   const Slot& slot = view.published[place];
-  if (record.position < slot.begin || record.position >= slot.end) {
-    return Violation(Cat("hit ", index, " at ", record.position, " lies outside its slot's [",
-                         slot.begin, ", ", slot.end, ")"));
+  return Violation(Cat("hit ", index, " at ", record.position, " is outside [", slot.begin, ", ",
+                       slot.end, ") or one more than the ", view.returned[place].hits,
+                       " that slot ", record.slot(), " counts"));
+}
+
+absl::Status HitCollector::PlaceAll(const EpochView& view, std::span<const HitRecord> records) {
+  const uint32_t tag = view.tagged ? TagOf(view.epoch) : 0;
+  const uint32_t tag_mask = view.tagged ? ~0u << KS_HIT_TAG_SHIFT : 0;
+  for (size_t i = 0; i < records.size(); ++i) {
+    const HitRecord record = records[i];
+    const uint32_t literal = record.literal();
+    const uint32_t position = record.position & ~tag_mask;
+    uint32_t place = record.slot() - view.range.first;
+    if (record.slot() < view.range.first) place += view.ring_slots;
+    if (literal >= lengths_.size() || (record.position & tag_mask) != tag ||
+        record.slot() >= view.ring_slots || place >= view.range.count) {
+      return Misplaced(view, record, i);
+    }
+    const Slot& slot = view.published[place];
+    if (position < slot.begin || position >= slot.end || next_[place] == starts_[place + 1]) {
+      return Misplaced(view, record, i);
+    }
+    keys_[next_[place]++] = uint64_t{position} << kPositionShift |
+                            uint64_t{lengths_[literal]} << kLengthShift | literal;
   }
-  const Blob* blob = BlobOf(record.position);
-  if (blob == nullptr || record.position < blob->own_begin || record.position >= blob->own_end ||
-      lengths_[literal] > blob->end - record.position) {
-    return Violation(Cat("hit ", index, " at ", record.position, " lies in no piece"));
-  }
-  ++seen_[place];
-  keys_.push_back(uint64_t{record.position} << kPositionShift |
-                  uint64_t{lengths_[literal]} << kLengthShift | literal);
   return absl::OkStatus();
 }
 
 absl::Status HitCollector::Take(const EpochView& view, std::span<const HitRecord> records) {
-  seen_.assign(view.range.count, 0);
-  keys_.reserve(keys_.size() + records.size());
-  for (size_t i = 0; i < records.size(); ++i) {
-    KS_RETURN_IF_ERROR(TakeOne(view, records[i], i));
-  }
+  const size_t before = keys_.size();
+  starts_.assign(1, static_cast<uint32_t>(before));
   for (uint32_t i = 0; i < view.range.count; ++i) {
-    if (seen_[i] != view.returned[i].hits) {
-      return Violation(Cat("slot ", (view.range.first + i) % view.ring_slots, " counts ",
-                           view.returned[i].hits, " hits, its records are ", seen_[i]));
-    }
+    starts_.push_back(starts_.back() + view.returned[i].hits);
+  }
+  if (starts_.back() - before != records.size()) {
+    return Violation(Cat("the slots count ", starts_.back() - before, " hits, there are ",
+                         records.size(), " records"));
+  }
+  next_.assign(starts_.begin(), starts_.end() - 1);
+  keys_.resize(starts_.back());
+  // As many records as places, none placed twice: so every slot gets its own count.
+  KS_RETURN_IF_ERROR(PlaceAll(view, records));
+  for (uint32_t i = 0; i < view.range.count; ++i) {
+    uint64_t* const first = keys_.data() + starts_[i];
+    uint64_t* const last = keys_.data() + starts_[i + 1];
+    SortSlot(view.published[i], first, last);
+    if (first != last && starts_[i] != 0 && *(first - 1) > *first) ordered_ = false;
   }
   return absl::OkStatus();
 }
 
-namespace {
+// ---- sorting ----
 
-// Stable counting sort by one digit of the position.
-void SortByDigit(std::vector<uint64_t>& keys, std::vector<uint64_t>& spare, uint32_t shift) {
-  constexpr uint64_t kMask = (1u << kDigitBits) - 1;
-  std::array<uint32_t, kMask + 2> starts{};
-  for (uint64_t key : keys) ++starts[(key >> shift & kMask) + 1];
-  for (size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
-  spare.resize(keys.size());
-  for (uint64_t key : keys) spare[starts[key >> shift & kMask]++] = key;
-  keys.swap(spare);
-}
-
-// By position with counting passes, then the few that share a position by comparison.
-void SortKeys(std::vector<uint64_t>& keys, uint32_t text_end) {
-  if (keys.size() < 512) {
-    std::sort(keys.begin(), keys.end());
+// Spreads a slot's keys over about as many buckets of equal width as there are keys, then orders
+// each bucket. Keys that crowd into few buckets are sorted by comparison.
+void HitCollector::SortSlot(const Slot& slot, uint64_t* first, uint64_t* last) {
+  constexpr size_t kFew = 48;
+  constexpr uint32_t kMaxBuckets = 1 << 14;
+  if (std::is_sorted(first, last)) return;  // as a CPU's slots come
+  const size_t count = last - first;
+  if (count < kFew) {
+    std::sort(first, last);
     return;
   }
-  std::vector<uint64_t> spare;
-  for (uint32_t bits = 0; text_end >> bits != 0; bits += kDigitBits) {
-    SortByDigit(keys, spare, kPositionShift + bits);
-    if (bits + kDigitBits >= 32) break;
+  const uint32_t span = slot.end - slot.begin;
+  uint32_t shift = 0;
+  while (span >> shift > std::min<size_t>(count, kMaxBuckets)) ++shift;
+  const auto bucket = [&slot, shift](uint64_t key) {
+    return (static_cast<uint32_t>(key >> kPositionShift) - slot.begin) >> shift;
+  };
+  const uint32_t buckets = (span >> shift) + 1;
+  buckets_.assign(buckets + 1, 0);
+  for (const uint64_t* key = first; key != last; ++key) ++buckets_[bucket(*key) + 1];
+  for (uint32_t i = 1; i <= buckets; ++i) buckets_[i] += buckets_[i - 1];
+  spare_.resize(std::max(spare_.size(), count));
+  for (const uint64_t* key = first; key != last; ++key) spare_[buckets_[bucket(*key)]++] = *key;
+  // Each bucket's start has become its end.
+  for (uint32_t i = 0, begin = 0; i < buckets; begin = buckets_[i++]) {
+    if (buckets_[i] - begin > 1) std::sort(&spare_[begin], &spare_[0] + buckets_[i]);
   }
-  for (size_t first = 0; first < keys.size();) {
-    size_t last = first + 1;
-    while (last < keys.size() && keys[last] >> kPositionShift == keys[first] >> kPositionShift) {
-      ++last;
-    }
-    if (last - first > 1) std::sort(keys.begin() + first, keys.begin() + last);
-    first = last;
-  }
+  std::copy_n(spare_.data(), count, first);
 }
 
-}  // namespace
+// ---- results ----
 
-std::vector<std::vector<LiteralHit>> HitCollector::Results() {
-  SortKeys(keys_, packing_.text_end);
+absl::Status HitCollector::TakeBlob(const Blob& blob, size_t first, size_t last,
+                                    std::vector<LiteralHit>& hits) const {
+  hits.resize(last - first);
+  for (size_t i = first; i < last; ++i) {
+    const auto position = static_cast<uint32_t>(keys_[i] >> kPositionShift);
+    const uint64_t length = keys_[i] >> kLengthShift & 0xff;
+    if (position < blob.own_begin || position >= blob.own_end || length > blob.end - position) {
+      return Violation(Cat("a hit of ", length, " bytes at ", position, " lies in no piece"));
+    }
+    const uint64_t start = position - blob.begin;
+    hits[i - first] = {start, start + length,
+                       static_cast<uint32_t>(keys_[i] & KS_HIT_LITERAL_MASK)};
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::vector<LiteralHit>>> HitCollector::Results() {
+  if (!ordered_) std::sort(keys_.begin(), keys_.end());
   std::vector<std::vector<LiteralHit>> results(packing_.blobs.size());
   size_t next = 0;
   for (size_t i = 0; i < packing_.blobs.size() && next < keys_.size(); ++i) {
     const Blob& blob = packing_.blobs[i];
-    size_t last = next;
-    while (last < keys_.size() && keys_[last] >> kPositionShift < blob.end) ++last;
-    std::vector<LiteralHit>& hits = results[packing_.piece_of[i]];
-    hits.reserve(last - next);
-    for (; next < last; ++next) {
-      const uint64_t start = (keys_[next] >> kPositionShift) - blob.begin;
-      const uint64_t length = keys_[next] >> kLengthShift & 0xff;
-      hits.push_back(
-          {start, start + length, static_cast<uint32_t>(keys_[next] & KS_HIT_LITERAL_MASK)});
-    }
+    const auto last =
+        std::lower_bound(keys_.begin() + next, keys_.end(), uint64_t{blob.end} << kPositionShift) -
+        keys_.begin();
+    KS_RETURN_IF_ERROR(TakeBlob(blob, next, last, results[packing_.piece_of[i]]));
+    next = last;
   }
+  if (next < keys_.size()) return Violation("a hit lies past the last piece");
   return results;
 }
 

@@ -30,6 +30,7 @@ struct EpochView {
   std::span<const Slot> returned;        // the same slots as read back
   std::span<const uint32_t> control;     // the control block as read back, from word 0
   std::span<const TenantRules> tenants;  // as published, one a tenant; none = no rules
+  bool tagged = false;                   // records carry TagOf(epoch) above their position
 };
 
 struct EpochCounts {
@@ -40,6 +41,9 @@ struct EpochCounts {
   bool cut_short = false;  // some slots reached their step limit: not all hits were found
 };
 inline constexpr uint32_t kHitsCeiling = 0x80000000u;
+
+// What tagged records of an epoch carry above KS_HIT_TAG_SHIFT. Never 0.
+inline uint32_t TagOf(uint32_t epoch) { return (epoch % 63 + 1) << KS_HIT_TAG_SHIFT; }
 
 // Checks everything but the hit records. INTERNAL names the word that is wrong.
 absl::StatusOr<EpochCounts> ReadCounts(const EpochView& view);
@@ -52,7 +56,9 @@ inline bool PutOff(const Slot& returned) {
   return returned.status == KS_STATE_REQUEUE && !CutShort(returned);
 }
 
-// Collects the hits of a batch over one epoch or, after an overflow, several.
+// Collects the hits of a batch over one epoch or, after an overflow, several. The device leaves
+// them in any order; each slot's are sorted by themselves, in the time of a few passes. One thread
+// at a time, which need not be the lane's.
 class HitCollector {
  public:
   // `lengths`: of each literal. Both are borrowed until Results().
@@ -63,18 +69,25 @@ class HitCollector {
   // record that is out of bounds, or the slot whose count does not match.
   absl::Status Take(const EpochView& view, std::span<const HitRecord> records);
 
-  // One entry a piece, each sorted by (start, end, pattern).
-  std::vector<std::vector<LiteralHit>> Results();
+  // One entry a piece, each sorted by (start, end, pattern). INTERNAL names the hit that lies in no
+  // piece.
+  absl::StatusOr<std::vector<std::vector<LiteralHit>>> Results();
 
  private:
-  absl::Status TakeOne(const EpochView& view, const HitRecord& record, size_t index);
-  const Blob* BlobOf(uint32_t position);
+  absl::Status PlaceAll(const EpochView& view, std::span<const HitRecord> records);
+  absl::Status Misplaced(const EpochView& view, const HitRecord& record, size_t index) const;
+  void SortSlot(const Slot& slot, uint64_t* first, uint64_t* last);
+  absl::Status TakeBlob(const Blob& blob, size_t first, size_t last,
+                        std::vector<LiteralHit>& hits) const;
 
   const Packing& packing_;
   std::span<const uint8_t> lengths_;
-  const Blob* last_ = nullptr;
-  std::vector<uint32_t> seen_;  // records by slot of the epoch
-  std::vector<uint64_t> keys_;  // position, length, literal: 32, 8 and 20 bits
+  std::vector<uint64_t> keys_;     // position, length, literal: 32, 8 and 20 bits
+  bool ordered_ = true;            // the keys are, from slot to slot
+  std::vector<uint32_t> next_;     // key that a slot's next record becomes
+  std::vector<uint32_t> starts_;   // of each slot's keys
+  std::vector<uint32_t> buckets_;  // of the sort, with its spare room
+  std::vector<uint64_t> spare_;
 };
 
 }  // namespace keysieve::megakernel

@@ -26,21 +26,8 @@ using megakernel::Literal;
 using megakernel::LiteralHit;
 using megakernel::MatchRoute;
 using megakernel::Piece;
+using megakernel::SessionPolicy;
 using megakernel::TableHandle;
-
-// A backend and a way to match on it.
-struct Subject {
-  const char* name;
-  BackendKind backend;
-  MatchRoute route;
-};
-
-const Subject kSubjects[] = {{"cpu_body", BackendKind::kCpu, MatchRoute::kShared},
-                             {"cpu_vectorscan", BackendKind::kCpu, MatchRoute::kTuned},
-                             {"vulkan", BackendKind::kVulkan, MatchRoute::kTuned},
-                             {"vulkan_no_subgroups", BackendKind::kVulkan, MatchRoute::kPortable},
-                             {"vulkan_body", BackendKind::kVulkan, MatchRoute::kShared},
-                             {"cuda", BackendKind::kCuda, MatchRoute::kTuned}};
 
 struct Shape {
   const char* name;
@@ -51,6 +38,20 @@ const Shape kShapes[] = {
     {"tight", {.slots = 8, .workgroup = 8, .tenants = 2, .batches = 2, .batch_bytes = 64 << 10}},
     {"odd", {.slots = 96, .workgroup = 32, .tenants = 5, .batches = 3, .batch_bytes = 300007}},
     {"usual", {.slots = 256, .workgroup = 256, .batches = 4, .batch_bytes = 1 << 20}},
+};
+
+const Way kWays[] = {
+    {"cpu_vectorscan", BackendKind::kCpu},
+    {"cpu_shared", BackendKind::kCpu, MatchRoute::kShared},
+    {"vulkan", BackendKind::kVulkan},
+    {"vulkan_no_subgroups", BackendKind::kVulkan, MatchRoute::kPortable},
+    {"vulkan_shared", BackendKind::kVulkan, MatchRoute::kShared},
+    {"cuda", BackendKind::kCuda},
+    {"cuda_shared", BackendKind::kCuda, MatchRoute::kShared},
+    {"cuda_resident", BackendKind::kCuda, MatchRoute::kTuned, SessionPolicy::kResident},
+    // Leaves the device between almost any two batches.
+    {"cuda_parking", BackendKind::kCuda, MatchRoute::kTuned, SessionPolicy::kResident,
+     std::chrono::milliseconds(1)},
 };
 
 // Keeps one device of every accelerator open for the whole run. Some Vulkan drivers can be loaded
@@ -74,22 +75,21 @@ class KeepsDriversLoaded : public testing::Environment {
 const testing::Environment* const kDrivers =
     testing::AddGlobalTestEnvironment(new KeepsDriversLoaded);
 
-class LiteralConformance : public testing::TestWithParam<std::tuple<Subject, Shape>> {
+class LiteralConformance : public testing::TestWithParam<std::tuple<Way, Shape>> {
  protected:
   // Skips where the adapter is absent; false where the test cannot go on.
   void Open(bool poison = false, uint32_t hits_per_batch = 1 << 18) {
     Geometry geometry = std::get<1>(GetParam()).geometry;
     geometry.hits_per_batch = hits_per_batch;
-    harness_ =
-        std::make_unique<SessionHarness>(subject().backend, geometry, poison, subject().route);
+    harness_ = std::make_unique<SessionHarness>(way(), geometry, poison);
     if (!harness_->absent().empty()) {
       GTEST_SKIP() << "no adapter: " << harness_->absent();
     }
     ASSERT_EQ(harness_->failure(), "");
   }
-  const Subject& subject() const { return std::get<0>(GetParam()); }
+  const Way& way() const { return std::get<0>(GetParam()); }
   bool fed_by_vectorscan() const {
-    return subject().backend == BackendKind::kCpu && subject().route == MatchRoute::kTuned;
+    return way().backend == BackendKind::kCpu && way().route == MatchRoute::kTuned;
   }
   void ExpectOracles(const std::vector<Literal>& literals, const std::string& text,
                      const std::vector<LiteralHit>& got, const std::string& what);
@@ -97,8 +97,8 @@ class LiteralConformance : public testing::TestWithParam<std::tuple<Subject, Sha
     if (harness_ == nullptr || !harness_->absent().empty() || HasFatalFailure()) return;
     const megakernel::SessionStats& stats = harness_->session().stats();
     // The route is the one that was asked for.
-    const bool tuned = subject().route != MatchRoute::kShared && stats.opcodes[KS_OP_SCAN] > 0;
-    if (subject().backend != BackendKind::kCuda) {
+    const bool tuned = way().route != MatchRoute::kShared && stats.opcodes[KS_OP_SCAN] > 0;
+    if (way().backend != BackendKind::kCuda) {
       EXPECT_EQ(stats.tuned_slots > 0, tuned);
     }
   }
@@ -439,14 +439,14 @@ std::string ParamName(const testing::TestParamInfo<LiteralConformance::ParamType
   return std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param).name;
 }
 
-// Every subject in every shape, but the ways that are not the usual one in one shape only: a
+// Every way in every shape, but the ways that are not the usual one in one shape only: a
 // software device takes a second a test.
 std::vector<LiteralConformance::ParamType> Params() {
   std::vector<LiteralConformance::ParamType> params;
-  for (const Subject& subject : kSubjects) {
-    const bool usual = subject.backend == BackendKind::kCpu || subject.route == MatchRoute::kTuned;
+  for (const Way& way : kWays) {
+    const bool usual = way.backend != BackendKind::kVulkan || way.route == MatchRoute::kTuned;
     for (const Shape& shape : kShapes) {
-      if (usual || std::string(shape.name) == "odd") params.emplace_back(subject, shape);
+      if (usual || std::string(shape.name) == "odd") params.emplace_back(way, shape);
     }
   }
   return params;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "tests/conformance/session_harness.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "backends/registry.h"
 #include "evidence/base/status.h"
 #include "megakernel/abi.inl"
+#include "megakernel/resident.inl"
 #include "tests/megakernel/forwarding_device.h"
 
 namespace keysieve::test {
@@ -14,7 +16,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Passes everything on, but fills the hit queue with rubbish before each launch.
+// Passes everything on, but fills the hit queue with rubbish before each launch, and a resident
+// program's before each batch.
 class PoisoningDevice final : public ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
@@ -26,13 +29,28 @@ class PoisoningDevice final : public ForwardingDevice {
     poisoned.fills = fills;
     return ForwardingDevice::Submit(poisoned);
   }
+  absl::StatusOr<backends::Ticket> StartResident(const backends::Launch& launch) override {
+    hits_ = launch.bindings[KS_RES_BIND_HITS];
+    return ForwardingDevice::StartResident(launch);
+  }
+  absl::StatusOr<backends::Ticket> CopyThenWriteWord(std::span<const backends::Copy> uploads,
+                                                     backends::BufferRange word,
+                                                     uint32_t value) override {
+    if (hits_.buffer != nullptr && hits_.buffer->host() != nullptr) {
+      auto* words = reinterpret_cast<uint32_t*>(hits_.buffer->host() + hits_.offset);
+      std::fill_n(words, hits_.bytes / 4, 0x00100003);
+    }
+    return ForwardingDevice::CopyThenWriteWord(uploads, word, value);
+  }
+
+ private:
+  backends::BufferRange hits_;
 };
 
 }  // namespace
 
-SessionHarness::SessionHarness(backends::BackendKind kind, const megakernel::Geometry& geometry,
-                               bool poison, megakernel::MatchRoute route) {
-  const backends::ProbeResult probe = backends::ProbeAdapters(kind);
+SessionHarness::SessionHarness(const Way& way, const megakernel::Geometry& geometry, bool poison) {
+  const backends::ProbeResult probe = backends::ProbeAdapters(way.backend);
   if (probe.adapters.empty()) {
     absent_ = probe.reason.empty() ? "no adapter" : probe.reason;
     return;
@@ -44,9 +62,13 @@ SessionHarness::SessionHarness(backends::BackendKind kind, const megakernel::Geo
   }
   device_ = *std::move(device);
   if (poison) poisoner_ = std::make_unique<PoisoningDevice>(*device_);
-  auto session = megakernel::Session::Open(
-      poison ? *poisoner_ : *device_,
-      {.geometry = geometry, .watchdog = 120s, .route = route, .await_tuned = true});
+  auto session =
+      megakernel::Session::Open(poison ? *poisoner_ : *device_, {.geometry = geometry,
+                                                                 .watchdog = 120s,
+                                                                 .route = way.route,
+                                                                 .await_tuned = true,
+                                                                 .policy = way.policy,
+                                                                 .park_after = way.park_after});
   if (!session.ok()) {
     failure_ = Message(session.status());
     return;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,13 +17,20 @@ namespace keysieve::test {
 
 using PieceHits = std::vector<std::vector<megakernel::LiteralHit>>;
 
+// One of the ways to come to the same hits.
+struct Way {
+  const char* name;
+  backends::BackendKind backend;
+  megakernel::MatchRoute route = megakernel::MatchRoute::kTuned;
+  megakernel::SessionPolicy policy = megakernel::SessionPolicy::kEpoch;
+  std::chrono::milliseconds park_after{1000};
+};
+
 class SessionHarness {
  public:
   // `poison`: overwrite the hit queue before every epoch. The tuned route of a table is ready when
   // it has been loaded.
-  SessionHarness(backends::BackendKind kind, const megakernel::Geometry& geometry,
-                 bool poison = false,
-                 megakernel::MatchRoute route = megakernel::MatchRoute::kTuned);
+  SessionHarness(const Way& way, const megakernel::Geometry& geometry, bool poison = false);
   ~SessionHarness();
 
   // Why there is no session; empty if there is one. An absent adapter is a skip, anything else

@@ -21,7 +21,7 @@ using megakernel::Literal;
 using megakernel::Piece;
 using megakernel::TableHandle;
 
-class Tenants : public testing::TestWithParam<BackendKind> {
+class Tenants : public testing::TestWithParam<Way> {
  protected:
   std::unique_ptr<SessionHarness> Open(uint32_t tenants) {
     return std::make_unique<SessionHarness>(GetParam(),
@@ -132,11 +132,17 @@ TEST_P(Tenants, TwoSessionsOfOneAdapterKeepToThemselves) {
   EXPECT_EQ(two->Scan(table_two, pieces)[0], NaiveMatches(others, Bytes(text)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Tenants,
-                         testing::Values(BackendKind::kCpu, BackendKind::kVulkan,
-                                         BackendKind::kCuda),
-                         [](const testing::TestParamInfo<BackendKind>& info) {
-                           return std::string(backends::BackendName(info.param));
+const Way kWays[] = {
+    {"cpu", BackendKind::kCpu},
+    {"vulkan", BackendKind::kVulkan},
+    {"cuda", BackendKind::kCuda},
+    {"cuda_resident", BackendKind::kCuda, megakernel::MatchRoute::kTuned,
+     megakernel::SessionPolicy::kResident},
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, Tenants, testing::ValuesIn(kWays),
+                         [](const testing::TestParamInfo<Way>& info) {
+                           return std::string(info.param.name);
                          });
 
 }  // namespace

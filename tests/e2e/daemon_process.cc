@@ -82,11 +82,16 @@ Ended RunProgram(const std::vector<std::string>& argv, const std::string& input)
   return {CodeOf(status), ReadFile(out_path)};
 }
 
-Keysieved::Keysieved(const std::vector<std::string>& args) {
+Keysieved::Keysieved(const std::vector<std::string>& args, const std::string& program) {
   const std::string path = folder_.path() + "/run/k.sock";
   log_path_ = folder_.Write("log", "");
-  std::vector<std::string> argv = {KEYSIEVED,     "--listen",       "unix:" + path, "--listen",
-                                   "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"};
+  std::vector<std::string> argv = {program.empty() ? KEYSIEVED : program,
+                                   "--listen",
+                                   "unix:" + path,
+                                   "--listen",
+                                   "127.0.0.1:0",
+                                   "--admin-listen",
+                                   "127.0.0.1:0"};
   argv.insert(argv.end(), args.begin(), args.end());
   const int out = ::open(log_path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   pid_ = Spawn(argv, -1, out);

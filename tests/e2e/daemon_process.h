@@ -38,8 +38,9 @@ Ended RunProgram(const std::vector<std::string>& argv, const std::string& input 
 
 class Keysieved {
  public:
-  // With a Unix socket, a TCP port and an admin port of its own, and `args` besides.
-  explicit Keysieved(const std::vector<std::string>& args);
+  // With a Unix socket, a TCP port and an admin port of its own, and `args` besides. `program`:
+  // another build of keysieved.
+  explicit Keysieved(const std::vector<std::string>& args, const std::string& program = "");
   ~Keysieved();  // kills it if it still runs
 
   // Has printed its start line. If false it has ended and `code()` says how.

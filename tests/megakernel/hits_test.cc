@@ -43,7 +43,11 @@ class Hits : public testing::Test {
     ++control_[KS_CTL_HITS];
   }
   EpochView View() const { return {5, range_, 8, published_, returned_, control_}; }
-  absl::Status Take() { return HitCollector(packing_, lengths_).Take(View(), records_); }
+  absl::Status Take() {
+    HitCollector collector(packing_, lengths_);
+    const absl::Status taken = collector.Take(View(), records_);
+    return taken.ok() ? collector.Results().status() : taken;
+  }
 
   Packing packing_;
   const std::vector<uint8_t> lengths_ = {3, 20, 1};
@@ -65,7 +69,7 @@ TEST_F(Hits, GoToTheirPiecesSortedByStartEndPattern) {
   ASSERT_TRUE(collector.Take(View(), records_).ok());
   const std::vector<std::vector<LiteralHit>> want = {
       {{34, 35, 2}, {34, 37, 0}, {34, 54, 1}, {83, 84, 2}}, {{97, 100, 0}}};
-  EXPECT_EQ(collector.Results(), want);
+  EXPECT_EQ(*collector.Results(), want);
 }
 
 TEST_F(Hits, SortManyAsFewAreSorted) {
@@ -79,7 +83,7 @@ TEST_F(Hits, SortManyAsFewAreSorted) {
   }
   HitCollector collector(packing_, lengths_);
   ASSERT_TRUE(collector.Take(View(), records_).ok());
-  const auto results = collector.Results();
+  const auto results = *collector.Results();
   ASSERT_EQ(results[0].size(), 3000u);
   EXPECT_TRUE(std::is_sorted(results[0].begin(), results[0].end()));
 }

@@ -246,10 +246,15 @@ TEST_F(Allowlists, GlobalOnesHoldForAllRulesUnlessTargeted) {
 
 TEST(AllowComments, HoldForTheFindingsOwnLines) {
   const auto rules = Load(Rule("a", R"(tok=\w+(?:\n\w+)?)"));
-  EXPECT_THAT(ScanText(*rules, "tok=a # gitleaks:allow"), IsEmpty());
-  EXPECT_THAT(ScanText(*rules, "tok=a // keysieve:allow"), IsEmpty());
-  EXPECT_THAT(ScanText(*rules, "# gitleaks:allow\ntok=a\n# keysieve:allow"), SizeIs(1));
-  EXPECT_THAT(ScanText(*rules, "tok=a\nbcd gitleaks:allow"), IsEmpty());
+  const auto suppressed_by = [&](std::string_view text) {
+    const auto found = ScanText(*rules, text);
+    return found.size() == 1 ? found[0].suppressed_by : "not one finding";
+  };
+  EXPECT_EQ(suppressed_by("tok=a # gitleaks:allow"), "gitleaks:allow");
+  EXPECT_EQ(suppressed_by("tok=a // keysieve:allow"), "keysieve:allow");
+  EXPECT_EQ(suppressed_by("# gitleaks:allow\ntok=a\n# keysieve:allow"), "");
+  EXPECT_EQ(suppressed_by("tok=a\nbcd gitleaks:allow"), "gitleaks:allow");
+  EXPECT_EQ(suppressed_by("tok=a gitleaks:allo"), "");
   EXPECT_THAT(ScanText(*rules, "tok=a # GITLEAKS:ALLOW"), SizeIs(1));
 }
 

@@ -50,6 +50,8 @@ struct FakeScript {
   // Called for each batch as it is collected, with its number from 0; not OK = Next() fails so.
   std::function<absl::Status(uint64_t)> fate ABSL_GUARDED_BY(mutex);
   std::function<absl::Status(uint64_t)> submit_fate ABSL_GUARDED_BY(mutex);
+  // Called by Next() with nothing held; may block, as a call into a driver may.
+  std::function<void()> before_next ABSL_GUARDED_BY(mutex);
   // While it returns false, Next() runs into its deadline.
   std::function<bool()> may_finish ABSL_GUARDED_BY(mutex);
   uint32_t max_pieces ABSL_GUARDED_BY(mutex) = UINT32_MAX;  // of all batches in flight
@@ -138,6 +140,12 @@ class FakeSession : public megakernel::Session {
   absl::Status Flush() override { return absl::OkStatus(); }
   absl::StatusOr<megakernel::BatchResult> Next(backends::Clock::time_point deadline) override {
     if (in_flight_.empty()) return absl::NotFoundError("nothing in flight");
+    std::function<void()> before;
+    {
+      MutexLock lock(script_->mutex);
+      before = script_->before_next;
+    }
+    if (before) before();
     MutexLock lock(script_->mutex);
     if (script_->may_finish && !script_->may_finish()) {
       CondVar never;

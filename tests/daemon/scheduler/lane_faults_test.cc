@@ -156,6 +156,34 @@ TEST(LaneFaults, RandomFaultsNeverChangeAHit) {
   }
 }
 
+TEST(LaneFaults, TextThatNeedsMoreMemoryThanThereIsNeverQuarantinesTheDevice) {
+  Bench b;
+  b.Fate([](uint64_t) { return absl::ResourceExhaustedError("no room for the hits"); });
+  EXPECT_EQ(b.ScanAll(300), 300);  // on the CPU route, all of them
+  EXPECT_EQ(b.gpu->status().state, LaneState::kOpen);
+  EXPECT_EQ(b.retried(), 0u);
+}
+
+TEST(LaneFaults, OnlyBatchesThatFailedCountAsRecovered) {
+  Bench b;
+  {
+    MutexLock lock(b.gpu_script->mutex);
+    b.gpu_script->may_finish = [] { return false; };
+  }
+  // One batch in flight hangs; what waits behind it was never on the device.
+  Waiting first;
+  b.gpu->Submit(first.Job("abc", b.table));
+  EXPECT_TRUE(first.Get().recovered);
+  Waiting later;
+  b.gpu->Submit(later.Job("abc", b.table));
+  EXPECT_TRUE(later.Get().recovered);
+  b.gpu->Stop();
+  b.cpu->Stop();
+  EXPECT_EQ(b.recorder.recoveries.load(), 1u);
+  EXPECT_EQ(b.recorder.residual.load(), 1u);
+  EXPECT_EQ(b.recorder.quarantines.load(), 1u);
+}
+
 TEST(LaneFaults, WithNoCpuRouteTheJobSaysSo) {
   auto script = std::make_shared<FakeScript>();
   const auto table = script->AddTable("t", kLiterals);

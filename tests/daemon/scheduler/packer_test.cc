@@ -96,19 +96,35 @@ TEST(Packer, RespectsThePieceLimit) {
   EXPECT_EQ(b.packer.jobs(), 6u);
 }
 
-TEST(Packer, SweepsOutCancelledAndDepartedJobs) {
+TEST(Packer, ACancelledRequestLeavesWholeByOneLookAtItsFlag) {
   Bench b;
-  const auto cancelled = b.Add(10, 1);
-  const auto flag = std::make_shared<std::atomic<bool>>(true);
-  cancelled->job.cancelled = flag;
+  const auto flag = std::make_shared<std::atomic<bool>>(false);
+  for (int i = 0; i < 1000; ++i) b.Add(10, 1)->job.cancelled = flag;
   const auto left = b.Add(10, 1);
+  left->job.cancelled = flag;
   left->left = true;
   const auto stays = b.Add(10, 2);
-  const auto swept = b.packer.Sweep();
-  ASSERT_EQ(swept.size(), 1u);
-  EXPECT_EQ(swept[0], cancelled);
+  EXPECT_TRUE(b.packer.TakeCancelled().empty());
+  EXPECT_EQ(b.packer.jobs(), 1002u);
+  flag->store(true);
+  EXPECT_EQ(b.packer.TakeCancelled().size(), 1000u);  // what had left is not returned
   EXPECT_EQ(b.packer.jobs(), 1u);
+  EXPECT_TRUE(b.packer.TakeCancelled().empty());
   EXPECT_EQ(b.packer.Pack(1 << 20, 10).pieces.at(0).job, stays);
+  EXPECT_TRUE(b.packer.empty());
+}
+
+TEST(Packer, ManyCancelledRequestsLeaveAndTheOthersKeepTheirTurns) {
+  Bench b;
+  const auto flag = std::make_shared<std::atomic<bool>>(true);
+  for (uint64_t r = 0; r < 100; ++r) {
+    const auto job = b.Add(10, r);
+    if (r % 2 == 0) job->job.cancelled = flag;
+  }
+  EXPECT_EQ(b.packer.TakeCancelled().size(), 50u);
+  const PackedBatch batch = b.packer.Pack(1 << 20, 100);
+  ASSERT_EQ(batch.pieces.size(), 50u);
+  for (size_t i = 0; i < 50; ++i) EXPECT_EQ(batch.pieces[i].job->job.request, 2 * i + 1);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct Service {
     socket = directory + "/k.sock";
     auto started = Server::Start(
         {*config::ParseAddress("unix:" + socket), *config::ParseAddress("127.0.0.1:0")},
-        *bench.pipeline, [](v1::Status* s) { s->set_version("test"); }, rpcs);
+        *bench.pipeline, Admin(), rpcs);
     EXPECT_TRUE(started.ok()) << started.status();
     server = *std::move(started);
     server->SetServing(true);
@@ -42,7 +42,28 @@ struct Service {
     ::rmdir(directory.c_str());
   }
 
+  AdminHandlers Admin() {
+    return {.read_status = [](v1::Status* s) { s->set_version("test"); },
+            .quarantine =
+                [this](const std::string& device, const std::string& reason,
+                       const AdminHandlers::Done& done) {
+                  orders.push_back("quarantine " + device + ": " + reason);
+                  done(device == "cuda:0" ? absl::OkStatus() : absl::NotFoundError("no " + device));
+                },
+            .resume =
+                [this](const std::string& device, const AdminHandlers::Done& done) {
+                  orders.push_back("resume " + device);
+                  done(absl::OkStatus());
+                },
+            .drain =
+                [this](const AdminHandlers::Done& done) {
+                  orders.push_back("drain");
+                  done(absl::OkStatus());
+                }};
+  }
+
   pipeline::Bench bench;
+  std::vector<std::string> orders;  // of one caller at a time
   RpcCounters rpcs;
   std::string directory, socket, tcp;
   std::unique_ptr<Server> server;

@@ -109,6 +109,28 @@ TEST(Transport, AFullDaemonSaysWhenToTryAgain) {
   EXPECT_TRUE(Finish(*held).status.ok());
 }
 
+// The health service's answer as it travels: field 1 of both messages.
+const std::string kServing = "\x08\x01";
+const std::string kNotServing = "\x08\x02";
+std::string HealthOf(const std::shared_ptr<grpc::Channel>& channel, const std::string& service) {
+  const grpc::internal::RpcMethod check("/grpc.health.v1.Health/Check",
+                                        grpc::internal::RpcMethod::NORMAL_RPC, channel);
+  std::string bytes;
+  if (!service.empty()) {
+    bytes = "\x0a";
+    bytes.push_back(static_cast<char>(service.size()));
+    bytes += service;
+  }
+  const grpc::Slice slice(bytes);
+  grpc::ClientContext context;
+  grpc::ByteBuffer request(&slice, 1), reply;
+  const grpc::Status called = grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
+      channel.get(), check, &context, request, &reply);
+  grpc::Slice answer;
+  if (!called.ok() || !reply.DumpToSingleSlice(&answer).ok()) return called.error_message();
+  return {reinterpret_cast<const char*>(answer.begin()), answer.size()};
+}
+
 TEST(Transport, StatusHealthAndReflectionAreServed) {
   Service s;
   for (const std::string& address : {"unix:" + s.socket, s.tcp}) {
@@ -118,20 +140,7 @@ TEST(Transport, StatusHealthAndReflectionAreServed) {
     v1::Status status;
     ASSERT_TRUE(admin->GetStatus(&context, {}, &status).ok());
     EXPECT_EQ(status.version(), "test");
-    // Health: an empty request asks for the server; 0x08 0x01 is SERVING.
-    grpc::ClientContext health;
-    grpc::ByteBuffer request, reply;
-    const grpc::internal::RpcMethod check("/grpc.health.v1.Health/Check",
-                                          grpc::internal::RpcMethod::NORMAL_RPC, channel);
-    const grpc::Slice nothing("");
-    request = grpc::ByteBuffer(&nothing, 1);
-    ASSERT_TRUE((grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
-                     channel.get(), check, &health, request, &reply))
-                    .ok());
-    grpc::Slice answer;
-    ASSERT_TRUE(reply.DumpToSingleSlice(&answer).ok());
-    EXPECT_EQ(std::string(reinterpret_cast<const char*>(answer.begin()), answer.size()),
-              "\x08\x01");
+    EXPECT_EQ(HealthOf(channel, ""), kServing);
     // Reflection: list_services (field 7) names ours.
     grpc::ClientContext reflect;
     const grpc::internal::RpcMethod info(
@@ -144,6 +153,8 @@ TEST(Transport, StatusHealthAndReflectionAreServed) {
     const grpc::Slice list("\x3a\x01*");
     ASSERT_TRUE(call->Write(grpc::ByteBuffer(&list, 1)));
     call->WritesDone();
+    grpc::ByteBuffer reply;
+    grpc::Slice answer;
     ASSERT_TRUE(call->Read(&reply));
     ASSERT_TRUE(reply.DumpToSingleSlice(&answer).ok());
     const std::string text(reinterpret_cast<const char*>(answer.begin()), answer.size());
@@ -168,12 +179,65 @@ TEST(Transport, CallsAreCountedByCode) {
 TEST(Transport, AnAddressInUseIsRefused) {
   Service s;
   for (const std::string& address : {"unix:" + s.socket, s.tcp}) {
-    const auto second = Server::Start(
-        {*config::ParseAddress(address)}, *s.bench.pipeline, [](v1::Status*) {}, s.rpcs);
+    const auto second =
+        Server::Start({*config::ParseAddress(address)}, *s.bench.pipeline, s.Admin(), s.rpcs);
     ASSERT_FALSE(second.ok()) << address;
     EXPECT_THAT(Message(second.status()), HasSubstr(address.substr(address.find('/') + 1)));
   }
   EXPECT_TRUE(Scan("unix:" + s.socket, {}).status.ok());
+}
+
+v1::AdminService::Stub AdminOf(const std::string& address) {
+  return v1::AdminService::Stub(Dial(address));
+}
+
+TEST(Transport, OnlyTheOwnerGivesOrdersAndHearsWhatBecameOfThem) {
+  Service s;
+  v1::QuarantineDeviceRequest quarantine;
+  quarantine.set_device("cuda:0");
+  quarantine.set_reason("new fan");
+  v1::Status status;
+  {
+    grpc::ClientContext context;
+    const auto refused = AdminOf(s.tcp).QuarantineDevice(&context, quarantine, &status);
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  }
+  {
+    grpc::ClientContext context;
+    const auto refused = AdminOf(s.tcp).ResumeDevice(&context, {}, &status);
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  }
+  {
+    grpc::ClientContext context;
+    const auto refused = AdminOf(s.tcp).Drain(&context, {}, &status);
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  }
+  EXPECT_TRUE(s.orders.empty());
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(AdminOf("unix:" + s.socket).QuarantineDevice(&context, quarantine, &status).ok());
+    EXPECT_EQ(status.version(), "test");
+  }
+  {
+    grpc::ClientContext context;
+    quarantine.set_device("cuda:9");
+    const auto unknown =
+        AdminOf("unix:" + s.socket).QuarantineDevice(&context, quarantine, &status);
+    EXPECT_EQ(unknown.error_code(), grpc::StatusCode::NOT_FOUND);
+    EXPECT_THAT(unknown.error_message(), HasSubstr("cuda:9"));
+  }
+  ASSERT_EQ(s.orders.size(), 2u);
+  EXPECT_EQ(s.orders[0], "quarantine cuda:0: quarantined by an operator: new fan");
+}
+
+TEST(Transport, HealthTellsTheServiceFromItsAccelerators) {
+  Service s;
+  const auto channel = Dial(s.tcp);
+  s.server->SetAccelerated(false);
+  EXPECT_EQ(HealthOf(channel, "keysieve.v1.ScanService"), kServing);
+  EXPECT_EQ(HealthOf(channel, "keysieve.accelerator"), kNotServing);
+  s.server->SetAccelerated(true);
+  EXPECT_EQ(HealthOf(channel, "keysieve.accelerator"), kServing);
 }
 
 }  // namespace

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// CUDA's two ways to run the tuned program: as a launch that drains one epoch and returns, and as a
+// resident kernel that takes batch after batch until it is told to leave or has nothing to do.
+#include "megakernel/images/tuned_program.cuh"
+#include "megakernel/resident.inl"
+
+namespace {
+
+using tuned::BlockState;
+using tuned::Memory;
+using tuned::uint;
+
+struct Constants {
+  uint words[KS_CONSTANTS];
+};
+
+using EpochProgram = tuned::TunedProgram<Memory::kReadOnly, Memory::kReadOnly>;
+using ResidentProgram = tuned::TunedProgram<Memory::kChanging, Memory::kChanging>;
+
+__device__ __forceinline__ unsigned long long Nanoseconds() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+__device__ __forceinline__ uint Load(const uint* p) {
+  return *static_cast<const volatile uint*>(p);
+}
+__device__ __forceinline__ void Store(uint* p, uint v) { *static_cast<volatile uint*>(p) = v; }
+
+// The launch's pointers and sizes.
+struct Resident {
+  uint* control;
+  uint* area;
+  const uint* tables;
+  uint* answers;
+  uint* hits;
+  uint* pulse;
+  const Constants& constants;
+
+  __device__ uint constant(uint i) const { return constants.words[i]; }
+  __device__ uint* head(uint batch) const {
+    return area + static_cast<size_t>(batch) * (constant(KS_RES_CONST_AREA_STRIDE) / 4u);
+  }
+  __device__ uint workers() const { return (gridDim.x - 1u) * tuned::kWorkers; }
+  __device__ uint worker() const { return (blockIdx.x - 1u) * tuned::kWorkers + tuned::Worker(); }
+};
+
+// Block 0: one warp that looks for ready batches, opens the gate and gives signs of life.
+__device__ void Lead(const Resident& r) {
+  if (threadIdx.x != 0) return;
+  uint opened = r.constant(KS_RES_CONST_FIRST);
+  unsigned long long worked = Nanoseconds();
+  const unsigned long long park = 1000ull * r.constant(KS_RES_CONST_PARK_US);
+  bool ended = false;
+  for (uint turn = 0; !ended; ++turn) {
+    const uint ready = Load(r.control + KS_RES_READY_AT + opened % KS_RES_READY);
+    const bool is_next =
+        ready >> KS_RES_BATCH_BITS == KS_RES_READY_WORD(opened, 0u) >> KS_RES_BATCH_BITS;
+    if (is_next && (ready & KS_RES_BATCH_MASK) < r.constant(KS_RES_CONST_BATCHES)) {
+      __threadfence_system();
+      ++opened;
+      Store(r.control + KS_RES_GATE, opened);
+      Store(r.pulse + KS_RES_PULSE_OPENED, opened);
+      worked = Nanoseconds();
+      continue;
+    }
+    if (turn % 64u != 0u) continue;
+    Store(r.pulse + KS_RES_PULSE_HEARTBEAT, turn);
+    const bool idle = park != 0 && Nanoseconds() - worked > park;
+    ended = idle || Load(r.control + KS_RES_STOP) == r.constant(KS_RES_CONST_LAUNCH);
+  }
+  // Only the leader decides, so that all workers leave before the same batch. What is published
+  // from now on waits for the next launch.
+  __threadfence_system();
+  Store(r.control + KS_RES_STOPPED, r.constant(KS_RES_CONST_LAUNCH));
+  Store(r.pulse + KS_RES_PULSE_LEFT, r.constant(KS_RES_CONST_LAUNCH));
+}
+
+// The first lane waits until batch number `sequence` is opened. False: leave.
+__device__ bool AwaitGate(const Resident& r, uint sequence) {
+  while (true) {
+    if (Load(r.control + KS_RES_GATE) != sequence) return true;
+    if (Load(r.control + KS_RES_STOPPED) == r.constant(KS_RES_CONST_LAUNCH)) {
+      __threadfence();
+      return Load(r.control + KS_RES_GATE) != sequence;  // the last that was opened
+    }
+    __nanosleep(100);
+  }
+}
+
+// A worker's share of clearing what an earlier, longer text left behind.
+__device__ void Clear(const Resident& r, uint* head) {
+  const uint begin = Load(head + KS_RES_HEAD_CLEAR_AT), end = Load(head + KS_RES_HEAD_CLEAR_END);
+  if (begin >= end) return;
+  uint* text = head + r.constant(KS_RES_CONST_TEXT_AT) / 4u;
+  const uint whole = (begin + 3u) / 4u;
+  const uint mine = r.worker() * tuned::kWorkerThreads + tuned::WorkerLane();
+  if (begin + mine < whole * 4u) reinterpret_cast<uint8_t*>(text)[begin + mine] = 0;
+  for (uint at = whole + mine; at < end / 4u; at += r.workers() * tuned::kWorkerThreads) {
+    text[at] = 0u;
+  }
+}
+
+// The last worker of a batch: everything the host checks, then the word it waits for.
+__device__ void Answer(const Resident& r, uint batch, uint* head, uint sequence) {
+  uint* answer = r.answers + static_cast<size_t>(batch) * r.constant(KS_RES_CONST_ANSWER_STRIDE);
+  const uint* control = head + KS_RES_HEAD_WORDS;
+  for (uint i = tuned::WorkerLane(); i < r.constant(KS_RES_CONST_CONTROL_WORDS);
+       i += tuned::kWorkerThreads) {
+    answer[KS_RES_ANSWER_WORDS + i] = Load(control + i);
+  }
+  if (tuned::WorkerLane() == 0) {
+    const auto begun = *reinterpret_cast<volatile unsigned long long*>(head + KS_RES_HEAD_BEGUN);
+    answer[KS_RES_ANSWER_HITS] = Load(control + KS_CTL_HITS);
+    answer[KS_RES_ANSWER_NS] = static_cast<uint>(min(Nanoseconds() - begun, 0xffffffffull));
+  }
+  __threadfence_system();
+  tuned::WorkerBarrier();
+  if (tuned::WorkerLane() == 0) Store(answer + KS_RES_ANSWER_SEQUENCE, sequence + 1u);
+}
+
+// Takes the batch's table over where the block has another at hand. The decision is the same for
+// all workers of a block, since each takes every batch in turn.
+__device__ void BringTable(const Resident& r, BlockState& block, const uint* head) {
+  const uint* constants = head + KS_RES_HEAD_CONSTANTS_AT;
+  uint at = 0, generation = 0;
+  const bool stands = tuned::TableStands<Memory::kChanging>(
+      head + KS_RES_HEAD_WORDS, r.tables, Load(constants + KS_CONST_TABLE_WORDS),
+      Load(constants + KS_CONST_TABLE), at, generation);
+  if (!stands || (block.table.key == at && block.table.generation == generation)) return;
+  tuned::TakeTable<Memory::kChanging>(block, r.tables, at, generation);
+}
+
+__device__ void TakeBatch(const Resident& r, BlockState& block, uint sequence) {
+  const uint batch =
+      Load(r.control + KS_RES_READY_AT + sequence % KS_RES_READY) & KS_RES_BATCH_MASK;
+  uint* head = r.head(batch);
+  if (tuned::WorkerLane() < KS_CONSTANTS) {
+    block.constants[tuned::Worker()][tuned::WorkerLane()] =
+        Load(head + KS_RES_HEAD_CONSTANTS_AT + tuned::WorkerLane());
+  }
+  if (tuned::WorkerLane() == 0) {
+    atomicCAS(reinterpret_cast<unsigned long long*>(head + KS_RES_HEAD_BEGUN), 0ull, Nanoseconds());
+  }
+  BringTable(r, block, head);
+  tuned::WorkerBarrier();
+  const tuned::Bindings bindings{
+      .control = head + KS_RES_HEAD_WORDS,
+      .text = reinterpret_cast<const uint8_t*>(head) + r.constant(KS_RES_CONST_TEXT_AT),
+      .blobs = head + r.constant(KS_RES_CONST_BLOBS_AT),
+      .tables = r.tables,
+      .hits =
+          r.hits + static_cast<size_t>(batch) * r.constant(KS_RES_CONST_HIT_STRIDE) * KS_HIT_WORDS};
+  ResidentProgram program(block, bindings, 1u);
+  program.ks_run();
+  Clear(r, head);
+  __threadfence();
+  tuned::WorkerBarrier();
+  if (tuned::WorkerLane() == 0) {
+    block.words[tuned::Worker()][0] = atomicAdd(head + KS_RES_HEAD_CHECKED_IN, 1u);
+    __threadfence();
+  }
+  tuned::WorkerBarrier();
+  if (block.words[tuned::Worker()][0] == r.workers() - 1u) Answer(r, batch, head, sequence);
+  tuned::WorkerBarrier();
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(tuned::kBlockThreads, 1)
+    keysieve_tuned(uint32_t* control, uint32_t* text, uint32_t* blobs, uint32_t* tables,
+                   uint32_t* hits, Constants constants) {
+  __shared__ BlockState block;
+  if (tuned::WorkerLane() < KS_CONSTANTS) {
+    block.constants[tuned::Worker()][tuned::WorkerLane()] = constants.words[tuned::WorkerLane()];
+  }
+  if (threadIdx.x == 0) block.table.key = 0xffffffffu;
+  __syncthreads();
+  uint at = 0, generation = 0;
+  if (tuned::TableStands<Memory::kReadOnly>(control, tables, constants.words[KS_CONST_TABLE_WORDS],
+                                            constants.words[KS_CONST_TABLE], at, generation)) {
+    tuned::TakeTable<Memory::kReadOnly>(block, tables, at, generation);
+  }
+  EpochProgram program(block,
+                       {control, reinterpret_cast<const uint8_t*>(text), blobs, tables, hits}, 0u);
+  program.ks_run();
+}
+
+// Block 0 leads, the others work.
+extern "C" __global__ void __launch_bounds__(tuned::kBlockThreads, 1)
+    keysieve_resident(uint32_t* control, uint32_t* area, uint32_t* tables, uint32_t* answers,
+                      uint32_t* hits, uint32_t* pulse, Constants constants) {
+  __shared__ BlockState block;
+  const Resident resident{control, area, tables, answers, hits, pulse, constants};
+  if (constants.words[KS_RES_CONST_ABI] != KS_ABI_VERSION) return;
+  if (blockIdx.x == 0) {
+    Lead(resident);
+    return;
+  }
+  if (threadIdx.x == 0) block.table.key = 0xffffffffu;
+  __syncthreads();
+  uint sequence = constants.words[KS_RES_CONST_FIRST];
+  while (true) {
+    if (tuned::WorkerLane() == 0) {
+      block.words[tuned::Worker()][0] = AwaitGate(resident, sequence) ? 1u : 0u;
+      __threadfence();
+    }
+    tuned::WorkerBarrier();
+    const bool open = block.words[tuned::Worker()][0] != 0u;
+    tuned::WorkerBarrier();
+    if (!open) return;
+    TakeBatch(resident, block, sequence);
+    ++sequence;
+  }
+}
