@@ -4,8 +4,8 @@
 // that window are queued again and compared a lane each; hits are gathered and leave together, for
 // one atomic on the queue of hits. So lanes stay busy however unevenly matches lie.
 //
-// A queue that is full is no loss: the lane that finds it full does the rest of that one itself. All
-// loops with barriers make the same turns in every lane.
+// A queue that is full is no loss: the lane that finds it full does that one itself. All loops with
+// barriers make the same turns in every lane.
 
 #define KS_POSITIONS 1024u
 #define KS_PAIRS 512u

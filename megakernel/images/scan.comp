@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The device program for Vulkan. Three modules come of it: the shared body as it is; with KS_QUEUED
 // the same work as stages of the whole workgroup, which hand candidates on through queues in shared
-// memory (queued.glsl); and with KS_SUBGROUPS besides, a claim in a queue is one atomic a subgroup of
-// whatever size. The first two use no subgroup operation, none uses small storage types.
+// memory (queued.glsl); and with KS_SUBGROUPS besides, a claim in a queue is one atomic a subgroup
+// of whatever size. The first two use no subgroup operation, none uses small storage types.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef KS_SUBGROUPS

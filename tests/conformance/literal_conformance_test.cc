@@ -12,6 +12,7 @@
 
 #include "backends/registry.h"
 #include "megakernel/abi.inl"
+#include "tests/conformance/random_sets.h"
 #include "tests/conformance/session_harness.h"
 #include "tests/conformance/source_text.h"
 #include "tests/conformance/vectorscan_oracle.h"
@@ -110,44 +111,6 @@ class LiteralConformance : public testing::TestWithParam<std::tuple<Way, Shape>>
 #define KS_OPEN(...) \
   Open(__VA_ARGS__); \
   if (IsSkipped() || HasFatalFailure()) return
-
-std::string RandomBytes(std::mt19937& random, size_t length, const std::string& alphabet) {
-  std::string bytes;
-  for (size_t i = 0; i < length; ++i) {
-    bytes += alphabet.empty() ? static_cast<char>(random()) : alphabet[random() % alphabet.size()];
-  }
-  return bytes;
-}
-
-std::vector<Literal> RandomLiterals(std::mt19937& random, size_t count, const std::string& alphabet,
-                                    size_t longest) {
-  std::vector<Literal> literals(count);
-  for (Literal& literal : literals) {
-    literal.bytes = RandomBytes(random, 1 + random() % longest, alphabet);
-    literal.ignore_case = random() % 2;
-    if (random() % 8 == 0) literal = literals[random() % count];  // a duplicate, or empty yet
-    if (literal.bytes.empty()) literal.bytes = "k";
-  }
-  return literals;
-}
-
-std::string TextWith(std::mt19937& random, size_t length, const std::vector<Literal>& literals,
-                     const std::string& alphabet) {
-  std::string text;
-  while (text.size() < length) {
-    if (random() % 5 == 0) {
-      std::string planted = literals[random() % literals.size()].bytes;
-      if (random() % 3 == 0) {
-        for (char& c : planted) c = static_cast<char>(std::toupper(static_cast<uint8_t>(c)));
-      }
-      text += planted;
-    } else {
-      text += RandomBytes(random, 1 + random() % 20, alphabet);
-    }
-  }
-  text.resize(length);
-  return text;
-}
 
 void LiteralConformance::ExpectOracles(const std::vector<Literal>& literals,
                                        const std::string& text, const std::vector<LiteralHit>& got,
