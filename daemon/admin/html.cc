@@ -112,8 +112,9 @@ std::string CountText(double count) {
   return digits;
 }
 
-std::string LineChart(const std::vector<Series>& series, size_t points, std::string_view title) {
-  const double largest = Largest(series);
+std::string LineChart(const std::vector<Series>& series, size_t points, std::string_view title,
+                      double scale) {
+  const double largest = scale > 0 ? scale : Largest(series);
   std::string svg =
       Cat("<svg class=\"chart\" viewBox=\"0 0 ", kWidth, " ", kHeight,
           "\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"", Escaped(title), "\">");

@@ -25,8 +25,9 @@ struct Series {
   std::vector<std::optional<double>> values;  // oldest first; absent = no line there
 };
 
-// The series over the last `points` values, the newest at the right, on a scale from 0 to the
-// largest value (1 if all are 0). `title` is what a screen reader says.
-std::string LineChart(const std::vector<Series>& series, size_t points, std::string_view title);
+// The series over the last `points` values, the newest at the right, on a scale from 0 to `scale`,
+// or to the largest value where that is 0 (1 if all are 0). `title` is what a screen reader says.
+std::string LineChart(const std::vector<Series>& series, size_t points, std::string_view title,
+                      double scale = 0);
 
 }  // namespace keysieve::admin

@@ -90,12 +90,13 @@ struct Chart {
   std::vector<Series> series;
   std::string legend;  // HTML
   std::string top;     // the scale's end
+  double scale = 0;    // 0: the largest value
 };
 
 std::string Render(const Chart& chart) {
   return Cat("<figure><figcaption><h3>", chart.title, "</h3><p class=\"value\">", chart.now,
              "</p></figcaption><div class=\"plot\"><span class=\"top\">", chart.top, "</span>",
-             LineChart(chart.series, History::kPoints, chart.title),
+             LineChart(chart.series, History::kPoints, chart.title, chart.scale),
              "</div><p class=\"axis\"><span>5 min ago</span>", chart.legend,
              "<span>now</span></p></figure>");
 }
@@ -135,7 +136,8 @@ std::string Charts(const StatusView& v) {
                  .now = CountText(std::round(now.ring_used_ratio * 100)) + "%",
                  .series = {{"line-a", ring}},
                  .legend = "",
-                 .top = Most(ring) > 0 ? CountText(std::round(Most(ring))) + "%" : ""});
+                 .top = "100%",
+                 .scale = 100});
   return out + "</div></section>";
 }
 
@@ -148,13 +150,15 @@ std::string Lanes(const StatusView& v) {
       "<th class=\"n\">Blobs queued</th><th class=\"n\">Resident</th></tr></thead><tbody>";
   for (const scheduler::LaneStatus& lane : v.lanes) {
     const backends::Identity& id = lane.identity;
-    out += Cat("<tr><td><b>", DeviceName(id), "</b> ", Escaped(id.name),
-               id.software ? " " + Badge("warn", "software") : "", "</td><td>", StateBadge(lane),
-               lane.reason.empty() ? "" : Cat(" ", Escaped(lane.reason)), "</td><td>",
-               Meter(lane.slots_used, v.ring_slots), lane.slots_used, " of ", v.ring_slots,
-               "</td><td class=\"n\">", lane.batches_in_flight, "</td><td class=\"n\">",
-               CountText(static_cast<double>(lane.queued_blobs)), "</td><td class=\"n\">",
-               BytesText(static_cast<double>(lane.resident_bytes)), "</td></tr>");
+    out += Cat(
+        "<tr><td><b>", DeviceName(id), "</b> ", Escaped(id.name),
+        id.software && id.backend != backends::BackendKind::kCpu ? " " + Badge("warn", "software")
+                                                                 : "",
+        "</td><td>", StateBadge(lane), lane.reason.empty() ? "" : Cat(" ", Escaped(lane.reason)),
+        "</td><td>", Meter(lane.slots_used, v.ring_slots), lane.slots_used, " of ", v.ring_slots,
+        "</td><td class=\"n\">", lane.batches_in_flight, "</td><td class=\"n\">",
+        CountText(static_cast<double>(lane.queued_blobs)), "</td><td class=\"n\">",
+        BytesText(static_cast<double>(lane.resident_bytes)), "</td></tr>");
   }
   return Cat(out, "</tbody></table></div><p class=\"note\">Route: ", Escaped(v.route_reason),
              ". Rules: ", Escaped(v.rules), ", loaded ", TimeText(v.rules_loaded_at),
@@ -220,7 +224,10 @@ std::string Coverage(const StatusView& v) {
       CountRows("gap", v.counts.gaps) + CountRows("exclusion", v.counts.exclusions) +
       CountRows("rejected", v.counts.rejects) + CountRows("scan", v.counts.scans);
   std::string out = "<section><h2>Scans, gaps and refusals</h2>";
-  if (rows.empty()) return out + "<p class=\"empty\">Nothing was scanned yet.</p></section>";
+  if (rows.empty())
+    return out +
+           "<p class=\"empty\">No scan has ended yet, nothing was left out or "
+           "refused.</p></section>";
   return Cat(out,
              "<table class=\"narrow\"><thead><tr><th>What</th><th>Why</th>"
              "<th class=\"n\">Count</th></tr></thead><tbody>",
