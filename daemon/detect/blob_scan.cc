@@ -99,8 +99,7 @@ std::vector<Finding> BlobScan::FindingsOf(uint32_t position) {
     findings.push_back(PathFinding(position));
     return findings;
   }
-  matches_.clear();
-  rule.matcher->FindAll(blob_.bytes, hits_, &matches_);
+  rule.matcher->FindAll(blob_.bytes, hits_, &starts_, &matches_);
   if (matches_.empty()) return findings;
   verdicts_ = {};
   verdicts_.regexes.resize(rules_.allowlists.size() + rule.allowlists.size());

@@ -64,7 +64,8 @@ class BlobScan {
   HitIndex hits_;
   LineIndex lines_;
   LineVerdicts verdicts_;
-  std::vector<ByteRange> matches_;  // scratch of FindingsOf()
+  std::vector<uint64_t> starts_;    // scratch of FindingsOf()
+  std::vector<ByteRange> matches_;  // likewise
 };
 
 }  // namespace keysieve::detect

@@ -87,33 +87,39 @@ void LinkRequired(const RuleFile& set, std::vector<CompiledRule>* rules) {
   }
 }
 
-// Of a regex that sees characters nothing is known: its literals fold beyond ASCII.
-std::optional<RequiredLiterals> RequiredOf(const Regex& regex,
-                                           const std::vector<std::string>& keywords) {
-  if (regex.utf8()) return std::nullopt;
-  const std::optional<SyntaxNode> tree = ParseSyntax(regex.pattern());
-  return tree ? FindRequired(*tree, keywords) : std::nullopt;
+// The keywords that count, lower case. INVALID_ARGUMENT if one is too long for a literal.
+absl::StatusOr<std::vector<std::string>> KeywordsOf(const RuleSpec& spec) {
+  std::vector<std::string> keywords;
+  for (const Text& keyword : spec.keywords) {
+    if (keyword.value.empty()) continue;
+    if (keyword.value.size() > megakernel::kMaxLiteralBytes) {
+      return RuleError(keyword.where, Subject(spec), "keywords",
+                       Cat("one has ", keyword.value.size(), " bytes, more than ",
+                           megakernel::kMaxLiteralBytes, "; shorten it"));
+    }
+    keywords.push_back(LowerAscii(keyword.value));
+  }
+  return keywords;
 }
 
-// Builds the gate and gives every rule its matcher.
+// Plans every rule, builds the gate and gives every rule its matcher.
 absl::StatusOr<Gate> BuildGate(const RuleFile& set, std::vector<CompiledRule>* rules) {
-  std::vector<std::optional<RequiredLiterals>> required(rules->size());
-  std::vector<GatedRule> gated;
+  const regex::Profile profile = regex::Profile::Default();
+  std::vector<PlannedRule> planned(rules->size());
+  std::vector<RulePlan> plans(rules->size());
   for (size_t i = 0; i < rules->size(); ++i) {
     const Regex* regex = (*rules)[i].regex.get();
-    GatedRule& rule = gated.emplace_back(
-        GatedRule{&set.rules[i].keywords, regex, nullptr, Subject(set.rules[i])});
     if (regex == nullptr) continue;
-    KS_ASSIGN_OR_RETURN(const std::vector<std::string> keywords, KeywordsOf(rule));
-    required[i] = RequiredOf(*regex, keywords);
-    if (required[i]) rule.required = &*required[i];
+    KS_ASSIGN_OR_RETURN(const std::vector<std::string> keywords, KeywordsOf(set.rules[i]));
+    planned[i] = PlanRule(*regex, keywords, profile);
+    plans[i] = planned[i].plan;
   }
-  KS_ASSIGN_OR_RETURN(Gate gate, Gate::Build(gated));
+  KS_ASSIGN_OR_RETURN(Gate gate, Gate::Build(plans));
   for (size_t i = 0; i < rules->size(); ++i) {
     CompiledRule& rule = (*rules)[i];
+    rule.plan = std::move(plans[i]);
     if (rule.regex == nullptr) continue;
-    rule.matcher = required[i] ? WindowMatcher(rule.regex.get(), *required[i], gate.required(i))
-                               : WholeBlobMatcher(rule.regex.get());
+    rule.matcher = std::make_unique<RuleMatcher>(*rule.regex, planned[i], gate.required(i));
   }
   return gate;
 }

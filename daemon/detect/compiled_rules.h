@@ -16,6 +16,7 @@
 #include "daemon/detect/matcher.h"
 #include "daemon/detect/regex.h"
 #include "daemon/detect/rule_file.h"
+#include "daemon/detect/rule_plan.h"
 
 namespace keysieve::detect {
 
@@ -28,9 +29,10 @@ struct RequiredRule {
 
 struct CompiledRule {
   std::string id;
-  std::unique_ptr<const Regex> regex;  // null: the path alone decides
-  std::unique_ptr<const Regex> path;   // null: any path
-  std::unique_ptr<const RuleMatcher> matcher;
+  std::unique_ptr<const Regex> regex;          // null: the path alone decides
+  std::unique_ptr<const Regex> path;           // null: any path
+  std::unique_ptr<const RuleMatcher> matcher;  // null without a regex
+  RulePlan plan;
   int secret_group = 0;  // 0: the first group that took part and is not empty
   double entropy = 0;    // a secret must have more; 0: any will do
   bool skip_report = false;

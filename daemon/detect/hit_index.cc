@@ -29,4 +29,23 @@ HitIndex::HitIndex(std::span<const megakernel::LiteralHit> hits, size_t literals
   }
 }
 
+std::span<const uint64_t> HitIndex::StartsOfAny(std::span<const uint32_t> literals,
+                                                std::vector<uint64_t>* scratch) const {
+  std::span<const uint64_t> only;
+  scratch->clear();
+  for (const uint32_t literal : literals) {
+    const std::span<const uint64_t> starts = StartsOf(literal);
+    if (starts.empty()) continue;
+    if (only.empty()) {
+      only = starts;
+      continue;
+    }
+    if (scratch->empty()) scratch->assign(only.begin(), only.end());
+    scratch->insert(scratch->end(), starts.begin(), starts.end());
+  }
+  if (scratch->empty()) return only;
+  std::sort(scratch->begin(), scratch->end());
+  return *scratch;
+}
+
 }  // namespace keysieve::detect

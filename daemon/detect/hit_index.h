@@ -20,6 +20,9 @@ class HitIndex {
   std::span<const uint64_t> StartsOf(uint32_t literal) const {
     return std::span(starts_).subspan(first_[literal], first_[literal + 1] - first_[literal]);
   }
+  // Where any of `literals` begins, ascending, with repeats. `scratch` may hold the answer.
+  std::span<const uint64_t> StartsOfAny(std::span<const uint32_t> literals,
+                                        std::vector<uint64_t>* scratch) const;
   bool Has(uint32_t literal) const { return first_[literal] != first_[literal + 1]; }
 
  private:

@@ -29,6 +29,7 @@ class LoadedRuleSet : public RuleSet {
       if (rule.description) info.description = rule.description->value;
       for (const Text& tag : rule.tags) info.tags.push_back(tag.value);
     }
+    for (const CompiledRule& rule : compiled_.rules) plans_.push_back(rule.plan);
   }
 
   std::span<const RuleInfo> rules() const override { return infos_; }
@@ -36,7 +37,7 @@ class LoadedRuleSet : public RuleSet {
   const std::string& digest() const override { return digest_; }
   const std::string& name() const override { return name_; }
   const Fingerprinter& fingerprinter() const override { return compiled_.fingerprinter; }
-  std::span<const Route> routes() const override { return compiled_.gate.routes(); }
+  std::span<const RulePlan> plans() const override { return plans_; }
   std::span<const megakernel::Literal> literals() const override {
     return compiled_.gate.literals();
   }
@@ -57,26 +58,13 @@ class LoadedRuleSet : public RuleSet {
   CompiledRules compiled_;
   decode::LiteralFinder finder_;  // borrows from compiled_
   std::vector<RuleInfo> infos_;
+  std::vector<RulePlan> plans_;
   std::vector<std::string> warnings_;
   std::string digest_;
   std::string name_;
 };
 
 }  // namespace
-
-const char* ToString(Route route) {
-  switch (route) {
-    case Route::kKeywords:
-      return "keywords";
-    case Route::kLiterals:
-      return "literals";
-    case Route::kWholeBlob:
-      return "whole blob";
-    case Route::kPath:
-      return "path";
-  }
-  return "no route";
-}
 
 absl::StatusOr<std::shared_ptr<const RuleSet>> RuleSet::LoadText(std::string_view toml,
                                                                  const std::string& name,

@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/detect/finding.h"
+#include "daemon/detect/rule_plan.h"
 #include "megakernel/literal.h"
 
 namespace keysieve::detect {
@@ -41,17 +42,6 @@ struct RuleOptions {
   std::string default_rules;     // path that `extend.useDefault` means
   bool may_extend_files = true;  // false for rules from the wire: `extend.path` is then an error
 };
-
-// How a rule comes to look at a blob. Hits of literals() decide for the first two.
-enum class Route : uint8_t {
-  kKeywords,   // when one of its keywords is anywhere in the blob
-  kLiterals,   // when the literals its regex cannot match without are there
-  kWholeBlob,  // always: no keywords, and no literal worth looking for
-  kPath,       // always, and at the path only
-};
-
-// "keywords", "literals", "whole blob", "path".
-const char* ToString(Route route);
 
 // Why a blob's bytes were left out by policy.
 enum class Exclusion : uint8_t { kNone, kAllowlistedPath };
@@ -107,8 +97,8 @@ class RuleSet {
   // What names its findings.
   virtual const Fingerprinter& fingerprinter() const = 0;
 
-  // Of each rule, in the order of rules().
-  virtual std::span<const Route> routes() const { return {}; }
+  // How each rule looks at a blob, in the order of rules().
+  virtual std::span<const RulePlan> plans() const { return {}; }
 
   // The literals whose hits Scan() needs; compile them into one table. May be empty, then every
   // rule runs over the whole blob.

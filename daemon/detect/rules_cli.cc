@@ -71,11 +71,40 @@ void PrintAllowlist(std::ostream& out, const AllowlistSpec& list) {
   }
 }
 
-void PrintRule(std::ostream& out, const RuleSpec& rule, Route route) {
+std::string Reach(std::optional<uint64_t> bytes) {
+  return bytes ? Cat(*bytes, " bytes") : "any distance";
+}
+
+void PrintPlan(std::ostream& out, const RulePlan& plan) {
+  out << "looks at a blob by: " << ToString(plan.route) << "\n";
+  if (plan.route == Route::kPath) return;
+  if (!plan.keywords.empty()) {
+    out << "  only if it holds a keyword: " << Printable(Joined(plan.keywords)) << "\n";
+  }
+  if (plan.route == Route::kWholeBlob) {
+    out << "  because " << Printable(plan.reason) << "\n";
+    return;
+  }
+  std::vector<std::string> literals;
+  for (const megakernel::Literal& literal : plan.literals) {
+    literals.push_back(Cat("'", literal.bytes, literal.ignore_case ? "' (any case)" : "'"));
+  }
+  if (plan.route == Route::kRuns) {
+    out << "  runs of one class, of " << plan.run_bytes << " bytes or more\n";
+  } else {
+    out << "  literals: " << Printable(Joined(literals))
+        << "\n  expected in source text: " << plan.hits_per_mb << " a MB\n";
+  }
+  out << "  a match reaches back " << Reach(plan.before) << " and on " << Reach(plan.after)
+      << "; it has " << plan.shortest << " to " << (plan.longest ? Cat(*plan.longest) : "any")
+      << " bytes\n";
+}
+
+void PrintRule(std::ostream& out, const RuleSpec& rule, const RulePlan& plan) {
   out << Subject(rule) << " (" << ToString(rule.where) << ")\n";
   if (rule.description) out << "description: " << Printable(rule.description->value) << "\n";
   if (!rule.tags.empty()) out << "tags: " << Printable(Joined(Values(rule.tags))) << "\n";
-  out << "looks at a blob by: " << ToString(route) << "\n";
+  PrintPlan(out, plan);
   if (!rule.keywords.empty()) {
     out << "keywords: " << Printable(Joined(Values(rule.keywords))) << "\n";
   }
@@ -139,8 +168,8 @@ absl::StatusOr<std::string> CheckRules(const std::string& rules_file, const Rule
     out << "warning: " << Printable(warning) << "\n";
   }
   std::map<std::string, std::vector<std::string>> by_route;
-  for (size_t i = 0; i < rules->routes().size(); ++i) {
-    by_route[ToString(rules->routes()[i])].push_back(rules->rules()[i].id);
+  for (size_t i = 0; i < rules->plans().size(); ++i) {
+    by_route[ToString(rules->plans()[i].route)].push_back(rules->rules()[i].id);
   }
   out << rules_file << ": " << rules->rules().size() << " rules, " << rules->literals().size()
       << " literals, " << rules->warnings().size() << " warnings\n";
@@ -162,7 +191,7 @@ absl::StatusOr<std::string> ListRules(const std::string& rules_file, const RuleO
   for (size_t i = 0; i < rules->rules().size(); ++i) {
     const RuleInfo& rule = rules->rules()[i];
     out << std::left << std::setw(static_cast<int>(width)) << rule.id << "  " << std::setw(10)
-        << ToString(rules->routes()[i]) << "  ";
+        << ToString(rules->plans()[i].route) << "  ";
     if (!rule.tags.empty()) out << "[" << Printable(Joined(rule.tags)) << "] ";
     out << Printable(rule.description) << "\n";
   }
@@ -175,10 +204,10 @@ absl::StatusOr<std::string> ExplainRule(const std::string& rules_file, const Rul
   std::vector<std::string> warnings;
   KS_ASSIGN_OR_RETURN(const RuleFile set, ReadRuleSet(text, rules_file, options, &warnings));
   KS_ASSIGN_OR_RETURN(const auto rules, RuleSet::LoadText(text, rules_file, options));
-  for (size_t i = 0; i < set.rules.size() && i < rules->routes().size(); ++i) {
+  for (size_t i = 0; i < set.rules.size() && i < rules->plans().size(); ++i) {
     if (set.rules[i].id.value != id) continue;
     std::ostringstream out;
-    PrintRule(out, set.rules[i], rules->routes()[i]);
+    PrintRule(out, set.rules[i], rules->plans()[i]);
     return out.str();
   }
   return NoSuchRule(set, id);

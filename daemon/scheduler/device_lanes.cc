@@ -31,6 +31,18 @@ evidence::Accelerator AcceleratorOf(BackendKind kind) {
   return static_cast<evidence::Accelerator>(kind);  // the numbers are the same
 }
 
+megakernel::SessionPolicy PolicyOf(config::SessionPolicy policy) {
+  switch (policy) {
+    case config::SessionPolicy::kAuto:
+      return megakernel::SessionPolicy::kAuto;
+    case config::SessionPolicy::kResident:
+      return megakernel::SessionPolicy::kResident;
+    case config::SessionPolicy::kEpoch:
+      return megakernel::SessionPolicy::kEpoch;
+  }
+  return megakernel::SessionPolicy::kAuto;
+}
+
 megakernel::SessionOptions SessionOf(const config::Config& config,
                                      const backends::Identity& identity) {
   megakernel::SessionOptions options;
@@ -40,6 +52,8 @@ megakernel::SessionOptions SessionOf(const config::Config& config,
   options.geometry.batches = config.session.batches;
   options.geometry.batch_bytes = config.session.batch_bytes;
   options.geometry.table_bytes = config.session.table_bytes;
+  options.policy = identity.backend == BackendKind::kCpu ? megakernel::SessionPolicy::kEpoch
+                                                         : PolicyOf(config.session.policy);
   options.watchdog = identity.software ? kSoftwareWatchdog : kHardwareWatchdog;
   if (config.recovery.watchdog_s != 0) {
     options.watchdog = std::chrono::seconds(config.recovery.watchdog_s);
@@ -94,11 +108,6 @@ class Starter {
     std::unique_ptr<Lane> recovery;
     if (accelerated) {
       KS_ASSIGN_OR_RETURN(recovery, CpuRoute());
-      if (config_.session.policy == config::SessionPolicy::kResident) {
-        log_.Warning("session",
-                     "session.policy = resident is not offered by this build; epochs "
-                     "are used");
-      }
     }
     std::vector<std::unique_ptr<Lane>> lanes;
     int open = 0;
@@ -107,7 +116,7 @@ class Starter {
       lanes.push_back(MakeLane(identity, config_.session.batches, recovery.get()));
       last = lanes.back()->Start();
       open += last.ok() ? 1 : 0;
-      LogDevice(identity, last);
+      LogDevice(*lanes.back(), last);
       if (!last.ok() && !config_.backend.devices.empty() && !keep_going_) {
         return Refusal(identity, last);
       }
@@ -170,13 +179,17 @@ class Starter {
     return lane;
   }
 
-  void LogDevice(const backends::Identity& identity, const absl::Status& status) const {
+  void LogDevice(const Lane& lane, const absl::Status& status) const {
+    const backends::Identity& identity = lane.identity();
+    const LaneStatus now = lane.status();
     std::vector<config::LogField> fields = {{"backend", backends::BackendName(identity.backend)},
                                             {"device", identity.index},
                                             {"name", identity.name},
                                             {"driver", identity.driver},
                                             {"uuid", identity.uuid},
-                                            {"software", identity.software}};
+                                            {"software", identity.software},
+                                            {"policy", megakernel::SessionPolicyName(now.policy)},
+                                            {"policy_reason", now.policy_reason}};
     if (status.ok()) {
       log_.Info("device", "open", std::move(fields));
     } else {

@@ -64,6 +64,8 @@ struct LaneStatus {
   LaneState state = LaneState::kFailedToOpen;
   std::string reason;      // empty while open
   bool abandoned = false;  // quarantined for as long as the process lives
+  megakernel::SessionPolicy policy = megakernel::SessionPolicy::kEpoch;  // of the last session
+  std::string policy_reason;                                             // empty until it was open
   uint64_t resident_bytes = 0;
   uint32_t batches_in_flight = 0;
   uint32_t slots_used = 0;    // of the ring
@@ -81,6 +83,12 @@ class Lane : public Matcher {
 
   // Opens on the lane's thread and waits for it. An error leaves the lane failed to open.
   absl::Status Start();
+
+  // Instead of Start(), for whoever wants to be the lane's thread himself, such as a simulation:
+  // opens here, and Step() makes one turn if there is something to do; else it is false. Stop()
+  // then makes the turns that are left. Jobs and orders may come from `done` callbacks too.
+  absl::Status StartHere();
+  bool Step();
 
   // On a lane that is not open the job goes to the CPU route at once.
   void Submit(MatchJob job) override;
@@ -126,6 +134,7 @@ class Lane : public Matcher {
 
   // lane.cc: the states
   void Run();
+  bool Turn();  // false: stop, nothing is left
   bool AwaitWork();
   void Open();
   void Obey(Order order);
@@ -199,6 +208,7 @@ class Lane : public Matcher {
   bool bound_ = false;                     // profiled scans are bound to the recorder
   uint32_t faults_in_row_ = 0;             // batches that failed twice, since the last success
 
+  bool here_ = false;  // no thread of its own
   std::thread thread_;
 };
 

@@ -9,6 +9,10 @@
 
 #define KS_FN __device__ __forceinline__
 #define KS_SCAN() tuned_scan()
+// A test's image may look at the work before it is done.
+#ifndef KS_TUNED_BEFORE
+#define KS_TUNED_BEFORE(work)
+#endif
 
 namespace tuned {
 
@@ -100,6 +104,7 @@ struct TunedProgram {
     if (lane() == 0u) describe_work();
     WorkerBarrier();
     Work* work = &block.work[Worker()];
+    KS_TUNED_BEFORE(work);
     const bool at_hand =
         work->table.key == ks_table && work->table.rows_address != 0u &&
         work->table.generation == control_load(ks_slot_at(ks_slot) + KS_SLOT_GENERATION);

@@ -2,6 +2,7 @@
 // Reading an epoch's results, and replaying what overflowed the hit queue: grown to the exact count
 // as far as it may grow, and in parts of known or halved ranges past that. Never a lost hit.
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "evidence/base/status.h"
@@ -93,44 +94,107 @@ EpochView EpochSession::ViewOf(const InFlight& batch, SlotRange range,
           .tagged = batch.buffers->resident_results()};
 }
 
-absl::Status EpochSession::TakeEpoch(InFlight& batch, const EpochView& view, uint32_t hits,
-                                     HitCollector& collector) {
-  if (hits > batch.hits_read && !batch.buffers->resident_results()) {
-    KS_ASSIGN_OR_RETURN(const backends::Ticket ticket,
-                        batch.buffers->SubmitHitRead(batch.hits_read, hits));
-    KS_RETURN_IF_ERROR(Await(ticket, Clock::now(), Forever(), nullptr));
+// ---- results ----
+
+// Hits past those that came back with the epoch.
+absl::Status EpochSession::ReadRest(InFlight& batch, uint32_t hits) {
+  if (batch.buffers->resident_results() || hits <= batch.hits_read) return absl::OkStatus();
+  KS_ASSIGN_OR_RETURN(const backends::Ticket ticket,
+                      batch.buffers->SubmitHitRead(batch.hits_read, hits));
+  return Await(ticket, Clock::now(), Forever(), nullptr);
+}
+
+// Both kinds of epoch have the same capacity at first.
+uint64_t EpochSession::RoomOf(const InFlight& batch) const {
+  return batch.buffers->resident_results() ? options_.geometry.hits_per_batch
+                                           : batch.buffers->hit_capacity();
+}
+
+bool EpochSession::Overflowed(const InFlight& batch) const {
+  return batch.counts.saturated || batch.counts.cut_short || batch.counts.hits > RoomOf(batch);
+}
+
+bool EpochSession::Ready(const InFlight& batch) {
+  if (batch.stage != Stage::kDispatched) return batch.stage == Stage::kSettled;
+  return batch.resident ? engine_->Answered(batch.buffers->index()) : device_.Done(batch.ticket);
+}
+
+// Gives the decoders whatever has finished, the oldest first, so that they work beside one another.
+void EpochSession::ExamineFinished() {
+  if (decoders_.threads() == 0 || order_.size() < 2) return;
+  for (size_t i = 0; i < order_.size() && !ended(); ++i) {
+    InFlight& batch = *order_[i];
+    if (batch.stage == Stage::kExamined) continue;
+    if (!Ready(batch) || !Settle(batch, Clock::now()).ok() || !batch.outcome.ok()) return;
+    batch.outcome = Examine(batch);
   }
-  return Integrity(collector.Take(view, batch.buffers->hits(hits)));
+}
+
+// Reads the counts of a settled batch and has its hits decoded. What does not fit waits for its
+// turn to be replayed.
+absl::Status EpochSession::Examine(InFlight& batch) {
+  batch.stage = Stage::kExamined;
+  if (batch.range.count == 0) {
+    Decode(batch);
+    return absl::OkStatus();
+  }
+  CountEpoch(batch);
+  batch.returned = batch.buffers->ReturnedSlots(*batch.place->ring, batch.range);
+  const auto counts = ReadCounts(ViewOf(batch, batch.range, batch.slots, batch.returned));
+  if (!counts.ok()) return Integrity(counts.status());
+  batch.counts = *counts;
+  // The next epoch reads back about what this one found, and a part more.
+  const uint64_t wanted = counts->hits + counts->hits / 4;
+  hits_expected_ = static_cast<uint32_t>(std::clamp<uint64_t>(
+      std::max<uint64_t>(wanted, hits_expected_ / 2), kMinHitsExpected, layout_.max_hits));
+  if (Overflowed(batch)) return absl::OkStatus();
+  KS_RETURN_IF_ERROR(ReadRest(batch, static_cast<uint32_t>(counts->hits)));
+  batch.decoding = true;
+  if (order_.size() < 2) {  // nothing to gain from another thread
+    Decode(batch);
+    return absl::OkStatus();
+  }
+  batch.decoded.store(false, std::memory_order_relaxed);
+  decoders_.Run([this, &batch] {
+    Decode(batch);
+    batch.decoded.store(true, std::memory_order_release);
+  });
+  return absl::OkStatus();
+}
+
+// Any one thread: touches nothing but the batch and its table's lengths, which it holds.
+void EpochSession::Decode(InFlight& batch) {
+  HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths);
+  if (batch.range.count != 0) {
+    const auto records = batch.buffers->hits(static_cast<uint32_t>(batch.counts.hits));
+    const absl::Status taken =
+        collector.Take(ViewOf(batch, batch.range, batch.slots, batch.returned), records);
+    if (!taken.ok()) {
+      batch.hits = taken;
+      return;
+    }
+  }
+  batch.hits = collector.Results();
 }
 
 absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
+  if (batch.stage == Stage::kSettled) KS_RETURN_IF_ERROR(Examine(batch));
+  if (ended()) return ended_;
+  if (batch.range.count != 0 && !batch.decoding) {
+    HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths);
+    CountReplay(batch, batch.counts, RoomOf(batch));
+    KS_RETURN_IF_ERROR(Replay(batch, batch.returned, batch.counts, collector));
+    batch.hits = collector.Results();
+  }
+  while (!batch.decoded.load(std::memory_order_acquire)) {
+    ExamineFinished();
+    if (ended()) return ended_;
+    std::this_thread::sleep_for(std::chrono::microseconds(5));
+  }
+  if (!batch.hits.ok()) return Integrity(batch.hits.status());
   BatchResult result;
   result.id = batch.id;
-  HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths);
-  if (batch.range.count != 0) {
-    CountEpoch(batch);
-    const std::vector<Slot> returned =
-        batch.buffers->ReturnedSlots(*batch.place->ring, batch.range);
-    const EpochView view = ViewOf(batch, batch.range, batch.slots, returned);
-    const auto counts = ReadCounts(view);
-    if (!counts.ok()) return Integrity(counts.status());
-    // The next epoch reads back about what this one found, and a part more.
-    const uint64_t wanted = counts->hits + counts->hits / 4;
-    hits_expected_ = static_cast<uint32_t>(std::clamp<uint64_t>(
-        std::max<uint64_t>(wanted, hits_expected_ / 2), kMinHitsExpected, layout_.max_hits));
-    // Both kinds of epoch have the same capacity at first.
-    const uint64_t room = batch.buffers->resident_results() ? options_.geometry.hits_per_batch
-                                                            : batch.buffers->hit_capacity();
-    if (counts->saturated || counts->cut_short || counts->hits > room) {
-      CountReplay(batch, *counts, room);
-      KS_RETURN_IF_ERROR(Replay(batch, returned, *counts, collector));
-    } else {
-      KS_RETURN_IF_ERROR(TakeEpoch(batch, view, static_cast<uint32_t>(counts->hits), collector));
-    }
-  }
-  auto hits = collector.Results();
-  if (!hits.ok()) return Integrity(hits.status());
-  result.hits = *std::move(hits);
+  result.hits = *std::move(batch.hits);
   result.device_ns = batch.device_ns;
   result.replays = batch.replays;
   return result;
@@ -229,7 +293,9 @@ absl::Status EpochSession::ReplayGroup(InFlight& batch, const std::vector<Replay
   if (!counts.ok()) return Integrity(counts.status());
   const bool fits = !counts->saturated && counts->hits <= batch.buffers->hit_capacity();
   if (fits && !counts->cut_short) {
-    return TakeEpoch(batch, view, static_cast<uint32_t>(counts->hits), collector);
+    const auto hits = static_cast<uint32_t>(counts->hits);
+    KS_RETURN_IF_ERROR(ReadRest(batch, hits));
+    return Integrity(collector.Take(view, batch.buffers->hits(hits)));
   }
   CountReplay(batch, *counts, batch.buffers->hit_capacity());
   std::vector<ReplayRange> again = RangesOf(units, returned);

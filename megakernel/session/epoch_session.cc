@@ -25,6 +25,13 @@ uint32_t CopyThreads(const backends::Identity& identity, const SessionOptions& o
   return std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
 }
 
+// Decoding 8,000 hits a megabyte at the link's speed takes most cores of a large host.
+uint32_t DecodeThreads(const backends::Identity& identity, const SessionOptions& options) {
+  if (options.decode_threads != 0) return options.decode_threads;
+  if (identity.software || identity.backend == backends::BackendKind::kCpu) return 0;
+  return std::clamp(std::thread::hardware_concurrency() * 3 / 4, 1u, 12u);
+}
+
 }  // namespace
 
 EpochSession::EpochSession(backends::Device& device, const SessionOptions& options,
@@ -35,7 +42,8 @@ EpochSession::EpochSession(backends::Device& device, const SessionOptions& optio
       copiers_(CopyThreads(device.identity(), options)),
       arena_(layout.table_words),
       ring_(options.geometry.slots),
-      images_(std::move(images)) {}
+      images_(std::move(images)),
+      decoders_(DecodeThreads(device.identity(), options)) {}
 
 EpochSession::~EpochSession() { (void)Shutdown(Clock::now() + options_.watchdog); }
 
@@ -302,6 +310,7 @@ absl::Status EpochSession::Judge(const absl::Status& waited, Clock::time_point w
 
 absl::Status EpochSession::Settle(InFlight& batch, Clock::time_point deadline) {
   if (batch.stage == Stage::kPublished) Dispatch(batch);
+  if (batch.stage == Stage::kExamined) return absl::OkStatus();
   if (batch.stage == Stage::kSettled) {
     return absl::IsDataLoss(batch.outcome) ? End(batch.outcome) : absl::OkStatus();
   }
@@ -327,6 +336,7 @@ absl::Status EpochSession::SettleAll(Clock::time_point deadline) {
 // Gives the oldest batch's slots, buffers and table back.
 void EpochSession::Drop(bool residual) {
   InFlight& batch = *order_.front();
+  while (!batch.decoded.load(std::memory_order_acquire)) std::this_thread::yield();
   (void)batch.place->ring->Release(batch.range);
   idle_.push_back(batch.place);
   arena_.Leave(batch.table);
@@ -345,6 +355,8 @@ absl::StatusOr<BatchResult> EpochSession::Next(Clock::time_point deadline) {
   if (ended()) return ended_;
   if (order_.empty()) return absl::NotFoundError("no batch is in flight");
   KS_RETURN_IF_ERROR(Flush());
+  ExamineFinished();
+  if (ended()) return ended_;
   InFlight& batch = *order_.front();
   KS_RETURN_IF_ERROR(Settle(batch, deadline));
   if (!batch.outcome.ok()) {
@@ -361,6 +373,10 @@ absl::StatusOr<BatchResult> EpochSession::Next(Clock::time_point deadline) {
 absl::Status EpochSession::Shutdown(Clock::time_point deadline) {
   if (shut_) return absl::OkStatus();
   shut_ = true;
+  if (!ended() && device_.health() == backends::Health::kLost) {
+    // The lane gave the device up: nothing here may touch it again.
+    ended_ = absl::DataLossError("the device was given up");
+  }
   absl::Status drained = ended_;
   if (!ended()) {
     drained = SettleAll(deadline);

@@ -5,6 +5,7 @@
 // overflowed; open.cc chooses the policy.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "megakernel/session.h"
 #include "megakernel/session/batch_buffers.h"
+#include "megakernel/session/decode_pool.h"
 #include "megakernel/session/hits.h"
 #include "megakernel/session/packer.h"
 #include "megakernel/session/resident_engine.h"
@@ -59,7 +61,9 @@ class EpochSession final : public Session {
   absl::Status Shutdown(backends::Clock::time_point deadline) override;
 
  private:
-  enum class Stage { kPublished, kDispatched, kSettled };
+  // A batch is published, dispatched, settled when its epoch has ended, and examined when its
+  // counts were read; its hits are then being decoded, unless it must be replayed in its turn.
+  enum class Stage { kPublished, kDispatched, kSettled, kExamined };
 
   // Where a batch in flight lives. Under the epoch policy all share the session's ring; a resident
   // batch has one of its own, so that head and ring travel in one copy.
@@ -87,6 +91,11 @@ class EpochSession final : public Session {
     uint64_t device_ns = 0;
     uint64_t counted_ns = 0;  // of device_ns: already reported as busy
     uint32_t replays = 0;
+    std::vector<Slot> returned;  // once examined
+    EpochCounts counts;
+    bool decoding = false;            // given to the decoders, or decoded where it was
+    std::atomic<bool> decoded{true};  // false while a decoder has it
+    absl::StatusOr<PieceHits> hits = PieceHits();
   };
 
   // A range to scan again, with the hits it had last time. One that is too much for a slot or for
@@ -118,9 +127,14 @@ class EpochSession final : public Session {
   backends::Clock::time_point Forever() const { return backends::Clock::time_point::max(); }
 
   // collect.cc
+  bool Ready(const InFlight& batch);
+  void ExamineFinished();
+  absl::Status Examine(InFlight& batch);
+  void Decode(InFlight& batch);
+  absl::Status ReadRest(InFlight& batch, uint32_t hits);
+  uint64_t RoomOf(const InFlight& batch) const;
+  bool Overflowed(const InFlight& batch) const;
   absl::StatusOr<BatchResult> Collect(InFlight& batch);
-  absl::Status TakeEpoch(InFlight& batch, const EpochView& view, uint32_t hits,
-                         HitCollector& collector);
   EpochView ViewOf(const InFlight& batch, SlotRange range, const std::vector<Slot>& published,
                    const std::vector<Slot>& returned) const;
   absl::Status Replay(InFlight& batch, const std::vector<Slot>& returned, EpochCounts counts,
@@ -151,6 +165,7 @@ class EpochSession final : public Session {
   Ring ring_;
   const SessionImages images_;
   std::string policy_reason_;
+  DecodePool decoders_;
   std::unique_ptr<ResidentEngine> engine_;  // null under the epoch policy
   std::vector<std::unique_ptr<Place>> places_;
   std::vector<Place*> idle_;

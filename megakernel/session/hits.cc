@@ -188,9 +188,9 @@ absl::Status HitCollector::TakeBlob(const Blob& blob, size_t first, size_t last,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::vector<LiteralHit>>> HitCollector::Results() {
+absl::StatusOr<PieceHits> HitCollector::Results() {
   if (!ordered_) std::sort(keys_.begin(), keys_.end());
-  std::vector<std::vector<LiteralHit>> results(packing_.blobs.size());
+  PieceHits results(packing_.blobs.size());
   size_t next = 0;
   for (size_t i = 0; i < packing_.blobs.size() && next < keys_.size(); ++i) {
     const Blob& blob = packing_.blobs[i];

@@ -21,6 +21,9 @@
 
 namespace keysieve::megakernel {
 
+// One entry a piece, each sorted by (start, end, pattern).
+using PieceHits = std::vector<std::vector<LiteralHit>>;
+
 // One epoch as the host knows it and as the device left it. Borrows all of it.
 struct EpochView {
   uint32_t epoch = 0;
@@ -61,9 +64,8 @@ class HitCollector {
   // record that is out of bounds, or the slot whose count does not match.
   absl::Status Take(const EpochView& view, std::span<const HitRecord> records);
 
-  // One entry a piece, each sorted by (start, end, pattern). INTERNAL names the hit that lies in no
-  // piece.
-  absl::StatusOr<std::vector<std::vector<LiteralHit>>> Results();
+  // INTERNAL names the hit that lies in no piece.
+  absl::StatusOr<PieceHits> Results();
 
  private:
   absl::Status PlaceAll(const EpochView& view, std::span<const HitRecord> records);

@@ -32,7 +32,7 @@ class TableBuilder {
     size_t windowed = 0;
     for (const Literal& literal : literals) windowed += literal.bytes.size() >= 3;
     row_bits_ = KS_MIN_ROW_BITS;
-    while (row_bits_ < KS_MAX_ROW_BITS && windowed > (size_t{1} << (row_bits_ - 2))) ++row_bits_;
+    while (row_bits_ < KS_MAX_ROW_BITS && windowed > (size_t{1} << (row_bits_ - 3))) ++row_bits_;
     quad_bits_ = BucketBits(windowed);
     rows_.assign(size_t{1} << row_bits_, 0);
     load_.assign(size_t{1} << quad_bits_, 0);

@@ -24,9 +24,11 @@ absl::StatusOr<std::unique_ptr<TestBed>> TestBed::Open(const MeasureOptions& opt
   if (probe.adapters.empty()) return absl::UnavailableError(probe.reason);
   KS_ASSIGN_OR_RETURN(bed->device_, backends::OpenDevice(probe.adapters[0], {}));
   KS_ASSIGN_OR_RETURN(const std::string text, ReadText(options.text));
-  KS_ASSIGN_OR_RETURN(bed->pinned_, bed->device_->Allocate(MemoryKind::kPinned, text.size()));
-  std::memcpy(bed->pinned_->host(), text.data(), text.size());
-  bed->text_bytes_ = text.size();
+  bed->text_bytes_ = text.size() * std::max(1u, options.repeat);
+  KS_ASSIGN_OR_RETURN(bed->pinned_, bed->device_->Allocate(MemoryKind::kPinned, bed->text_bytes_));
+  for (uint64_t at = 0; at < bed->text_bytes_; at += text.size()) {
+    std::memcpy(bed->pinned_->host() + at, text.data(), text.size());
+  }
   return bed;
 }
 

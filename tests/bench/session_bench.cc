@@ -3,7 +3,11 @@
 // alternately with it in the same minute. One line of JSON a measurement.
 //
 //   session_bench --patterns patterns.txt --text corpus.bin [--backend cuda] [--only bulk,latency]
-//                 [--seconds 3] [--threads 16]
+//                 [--seconds 3] [--threads 16] [--repeat 4]
+//
+// The text is taken `repeat` times over, so that a round is long against its beginning and end.
+#include <malloc.h>
+
 #include <iostream>
 #include <map>
 #include <thread>
@@ -31,6 +35,8 @@ absl::StatusOr<MeasureOptions> Parse(int argc, char** argv) {
       options.only = value;
     } else if (name == "--seconds") {
       options.seconds = std::strtod(value.c_str(), nullptr);
+    } else if (name == "--repeat") {
+      options.repeat = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
     } else if (name == "--threads") {
       options.threads = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
     } else {
@@ -64,6 +70,9 @@ absl::Status Run(int argc, char** argv) {
 }  // namespace keysieve::bench
 
 int main(int argc, char** argv) {
+  // As the daemon does: results are large and short-lived.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   const absl::Status status = keysieve::bench::Run(argc, argv);
   if (!status.ok()) std::cerr << "session_bench: " << status << "\n";
   return status.ok() ? 0 : 1;

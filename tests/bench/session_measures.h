@@ -21,6 +21,7 @@ struct MeasureOptions {
   std::string patterns, text, only;
   double seconds = 3;  // of each measurement
   uint32_t threads = 1;
+  uint32_t repeat = 4;  // of the text
 };
 
 // A stretch of the pinned text as one piece, with the margin that the longest literal needs.

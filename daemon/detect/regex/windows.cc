@@ -23,21 +23,23 @@ std::unique_ptr<const re2::RE2> Helper(const Prefix& prefix) {
 
 }  // namespace
 
-std::vector<Window> WindowsOf(std::span<const Sighting> sightings, uint64_t before, uint64_t after,
-                              uint64_t size) {
-  std::vector<Window> windows;
-  for (const Sighting& sighting : sightings) {
-    if (sighting.first > size) break;
-    const uint64_t begin = sighting.first - std::min(before, sighting.first);
-    const uint64_t end = std::min(AddWidth(sighting.last, after), size);
-    if (!windows.empty() && begin <= windows.back().end) {
-      windows.back().end = std::max(windows.back().end, end);
-      windows.back().last_start = std::max(windows.back().last_start, sighting.last);
-    } else {
-      windows.push_back({begin, end, sighting.last});
-    }
+bool WindowMerger::Add(const Sighting& sighting, Window* done) {
+  if (sighting.first > size_) return false;
+  const Window next{sighting.first - std::min(before_, sighting.first),
+                    std::min(AddWidth(sighting.last, after_), size_), sighting.last};
+  if (any_ && next.begin <= window_.end) {
+    window_.end = std::max(window_.end, next.end);
+    window_.last_start = std::max(window_.last_start, next.last_start);
+    return false;
   }
-  return windows;
+  const bool ended = std::exchange(any_, true);
+  *done = std::exchange(window_, next);
+  return ended;
+}
+
+bool WindowMerger::Finish(Window* done) const {
+  *done = window_;
+  return any_;
 }
 
 std::vector<Sighting> FindRuns(std::string_view blob, const RunProbe& probe) {
@@ -59,8 +61,11 @@ std::vector<Sighting> FindRuns(std::string_view blob, const RunProbe& probe) {
   return runs;
 }
 
-WindowedMatcher::WindowedMatcher(const re2::RE2& re, const Analysis& analysis)
-    : re_(re), has_cut_(analysis.cut.has_value()), run_(analysis.run) {
+WindowedMatcher::WindowedMatcher(const re2::RE2& re, const Analysis& analysis, int groups)
+    : re_(re),
+      groups_(groups == kAllGroups ? re.NumberOfCapturingGroups() : groups),
+      has_cut_(analysis.cut.has_value()),
+      run_(analysis.run) {
   if (has_cut_) {
     before_ = analysis.cut->before;
     after_ = analysis.cut->after;
@@ -78,42 +83,31 @@ WindowedMatcher::WindowedMatcher(const re2::RE2& re, const Analysis& analysis)
   }
 }
 
-std::vector<Sighting> WindowedMatcher::Confirmed(std::string_view blob,
-                                                 std::span<const uint64_t> positions) const {
+bool WindowedMatcher::Confirms(std::string_view blob, uint64_t at) const {
+  if (!confirm_) return true;
   const re2::StringPiece text(blob.data(), blob.size());
-  std::vector<Sighting> sightings;
-  for (const uint64_t at : positions) {
-    if (at > blob.size() || (!sightings.empty() && sightings.back().last == at)) continue;
-    const uint64_t end = std::min<uint64_t>(blob.size(), at + confirm_bytes_);
-    if (confirm_ && !confirm_->Match(text, at, end, re2::RE2::ANCHOR_START, nullptr, 0)) continue;
-    sightings.push_back({at, at});
-  }
-  return sightings;
+  const uint64_t end = std::min<uint64_t>(blob.size(), at + confirm_bytes_);
+  return confirm_->Match(text, at, end, re2::RE2::ANCHOR_START, nullptr, 0);
 }
 
-WindowedMatcher::Plan WindowedMatcher::PlanFor(std::span<const Sighting> sightings,
-                                               uint64_t size) const {
-  const bool open = prefix_ != nullptr;
-  return {WindowsOf(sightings, before_, open ? prefix_bytes_ : after_, size), open};
-}
-
-bool WindowedMatcher::Next(std::string_view blob, const Window& window, bool open, uint64_t* at,
-                           Groups* groups) const {
-  const re2::StringPiece text(blob.data(), blob.size());
+bool WindowedMatcher::Run::Next(const Window& window, bool open) {
+  const re2::StringPiece text(blob_.data(), blob_.size());
   if (open) {
     re2::StringPiece prefix;
-    if (!prefix_->Match(text, *at, window.end, re2::RE2::UNANCHORED, &prefix, 1)) return false;
+    if (!matcher_.prefix_->Match(text, at_, window.end, re2::RE2::UNANCHORED, &prefix, 1)) {
+      return false;
+    }
     const uint64_t start = static_cast<uint64_t>(prefix.data() - text.data());
     if (start > window.last_start) return false;
-    *at = start;  // nothing begins earlier
+    at_ = start;  // nothing begins earlier
   }
-  if (!re_.Match(text, *at, open ? blob.size() : window.end, re2::RE2::UNANCHORED,
-                 groups->pieces.data(), static_cast<int>(groups->pieces.size()))) {
-    if (open) *at = blob.size() + 1;
+  if (!matcher_.re_.Match(text, at_, open ? blob_.size() : window.end, re2::RE2::UNANCHORED,
+                          pieces_.data(), static_cast<int>(pieces_.size()))) {
+    if (open) at_ = blob_.size() + 1;
     return false;
   }
-  for (size_t i = 0; i < groups->views.size(); ++i) {
-    groups->views[i] = std::string_view(groups->pieces[i].data(), groups->pieces[i].size());
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    groups_[i] = std::string_view(pieces_[i].data(), pieces_[i].size());
   }
   return true;
 }

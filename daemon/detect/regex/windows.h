@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "daemon/detect/regex/cuts.h"
 
 namespace keysieve::detect::regex {
@@ -44,20 +45,40 @@ struct Sighting {
   uint64_t last = 0;
 };
 
-// The windows of `sightings` (ascending by `first`; `last` not descending) in a blob of `size`
-// bytes: disjoint, not even touching, ascending. Pure.
-std::vector<Window> WindowsOf(std::span<const Sighting> sightings, uint64_t before, uint64_t after,
-                              uint64_t size);
+// Turns sightings, ascending by `first` and `last` not descending, into windows: disjoint, not even
+// touching, ascending.
+class WindowMerger {
+ public:
+  // Of a blob of `size` bytes; a sighting's window reaches `before` and `after` it.
+  WindowMerger(uint64_t before, uint64_t after, uint64_t size)
+      : before_(before), after_(after), size_(size) {}
+
+  // True if a window ended before this sighting: it is in `*done`.
+  bool Add(const Sighting& sighting, Window* done);
+  // True if one was still under way.
+  bool Finish(Window* done) const;
+
+ private:
+  const uint64_t before_;
+  const uint64_t after_;
+  const uint64_t size_;
+  bool any_ = false;
+  Window window_;
+};
 
 // The runs of `probe` in `blob`, as sightings. Looks at every probe.min_bytes-th byte only, and
 // closer where one belongs to the class.
 std::vector<Sighting> FindRuns(std::string_view blob, const RunProbe& probe);
 
+// Every group of the regex, for WindowedMatcher.
+inline constexpr int kAllGroups = -1;
+
 class WindowedMatcher {
  public:
   // Borrows `re`, which must outlive this and be compiled, in Latin-1, from the pattern analysed.
-  // Compiles up to two small regexes of its own.
-  WindowedMatcher(const re2::RE2& re, const Analysis& analysis);
+  // Compiles up to two small regexes of its own. Visitors see the match and the first `groups` of
+  // its groups; without any, RE2 is at its fastest.
+  WindowedMatcher(const re2::RE2& re, const Analysis& analysis, int groups = kAllGroups);
 
   // Calls `visit(std::span<const std::string_view> groups)` for each match of the whole blob,
   // leftmost first, not overlapping, in order. `positions` are where the cut's literals begin in
@@ -67,45 +88,79 @@ class WindowedMatcher {
   void ForEachMatch(std::string_view blob, std::span<const uint64_t> positions,
                     Visit&& visit) const {
     if (!has_cut_) return ForEachMatchOfBlob(blob, visit);
-    InWindows(blob, PlanFor(Confirmed(blob, positions), blob.size()), visit);
+    Run run(*this, blob);
+    uint64_t previous = UINT64_MAX;
+    for (const uint64_t at : positions) {
+      if (at == previous || at > blob.size()) continue;
+      previous = at;
+      if (Confirms(blob, at)) run.Add({at, at}, visit);
+    }
+    run.Finish(visit);
   }
 
   // The same for an analysis that has no cut, but a run (else the whole blob is run over).
   template <typename Visit>
   void ForEachMatchByRuns(std::string_view blob, Visit&& visit) const {
     if (has_cut_ || !run_) return ForEachMatchOfBlob(blob, visit);
-    InWindows(blob, PlanFor(FindRuns(blob, *run_), blob.size()), visit);
+    Run run(*this, blob);
+    for (const Sighting& sighting : FindRuns(blob, *run_)) run.Add(sighting, visit);
+    run.Finish(visit);
   }
 
   // The same for any analysis: RE2 over the whole blob. An empty match that begins where the match
   // before it ended is left out, as in Go's FindAll.
   template <typename Visit>
   void ForEachMatchOfBlob(std::string_view blob, Visit&& visit) const {
-    InWindows(blob, Plan{{Window{0, blob.size(), blob.size()}}, false}, visit);
+    Run run(*this, blob);
+    run.In(Window{0, blob.size(), blob.size()}, /*open=*/false, visit);
   }
 
  private:
-  struct Plan {
-    std::vector<Window> windows;
-    bool open = false;  // matches may end beyond their window: it is the prefix's
+  // One pass over one blob, from window to window.
+  class Run {
+   public:
+    Run(const WindowedMatcher& matcher, std::string_view blob)
+        : matcher_(matcher),
+          blob_(blob),
+          merger_(matcher.before_, matcher.open() ? matcher.prefix_bytes_ : matcher.after_,
+                  blob.size()),
+          pieces_(static_cast<size_t>(matcher.groups_) + 1),
+          groups_(pieces_.size()) {}
+
+    template <typename Visit>
+    void Add(const Sighting& sighting, Visit& visit) {
+      Window window;
+      if (merger_.Add(sighting, &window)) In(window, matcher_.open(), visit);
+    }
+    template <typename Visit>
+    void Finish(Visit& visit) {
+      Window window;
+      if (merger_.Finish(&window)) In(window, matcher_.open(), visit);
+    }
+    // Visits the matches that begin in `window`; if `open`, they may end behind it.
+    template <typename Visit>
+    void In(const Window& window, bool open, Visit& visit);
+
+   private:
+    // The first match from at_ on that begins in `window`, or if `open` anywhere behind it. False
+    // if there is none; at_ is then past the blob if no window has any.
+    bool Next(const Window& window, bool open);
+
+    const WindowedMatcher& matcher_;
+    const std::string_view blob_;
+    WindowMerger merger_;
+    absl::InlinedVector<re2::StringPiece, 4> pieces_;
+    absl::InlinedVector<std::string_view, 4> groups_;
+    uint64_t at_ = 0;
+    bool after_match_ = false;  // a match ended at at_: an empty one there is left out
   };
-  struct Groups {
-    std::vector<re2::StringPiece> pieces;
-    std::vector<std::string_view> views;
-  };
 
-  std::vector<Sighting> Confirmed(std::string_view blob, std::span<const uint64_t> positions) const;
-  Plan PlanFor(std::span<const Sighting> sightings, uint64_t size) const;
-
-  // The first match from `*at` on that begins in `window`, or with an open window anywhere behind
-  // it. False if there is none; `*at` is then past the blob if no window has any.
-  bool Next(std::string_view blob, const Window& window, bool open, uint64_t* at,
-            Groups* groups) const;
-
-  template <typename Visit>
-  void InWindows(std::string_view blob, const Plan& plan, Visit& visit) const;
+  bool open() const { return prefix_ != nullptr; }
+  // Whether a match may hold the literal that begins at `at`.
+  bool Confirms(std::string_view blob, uint64_t at) const;
 
   const re2::RE2& re_;
+  int groups_;
   bool has_cut_;
   uint64_t before_ = kUnbounded;
   uint64_t after_ = kUnbounded;
@@ -117,26 +172,19 @@ class WindowedMatcher {
 };
 
 template <typename Visit>
-void WindowedMatcher::InWindows(std::string_view blob, const Plan& plan, Visit& visit) const {
-  if (plan.windows.empty()) return;  // by far the commonest
-  const size_t count = static_cast<size_t>(re_.NumberOfCapturingGroups()) + 1;
-  Groups groups{std::vector<re2::StringPiece>(count), std::vector<std::string_view>(count)};
-  uint64_t at = 0;
-  bool after_match = false;  // a match ended at `at`: an empty one there is left out
-  for (const Window& window : plan.windows) {
-    if (at < window.begin) {
-      at = window.begin;
-      after_match = false;
+void WindowedMatcher::Run::In(const Window& window, bool open, Visit& visit) {
+  if (at_ < window.begin) {
+    at_ = window.begin;
+    after_match_ = false;
+  }
+  while (at_ <= window.last_start && Next(window, open)) {
+    const std::string_view match = groups_[0];
+    const uint64_t start = static_cast<uint64_t>(match.data() - blob_.data());
+    if (!match.empty() || !after_match_ || start != at_) {
+      visit(std::span<const std::string_view>(groups_));
     }
-    while (at <= window.last_start && Next(blob, window, plan.open, &at, &groups)) {
-      const std::string_view match = groups.views[0];
-      const uint64_t start = static_cast<uint64_t>(match.data() - blob.data());
-      if (!match.empty() || !after_match || start != at) {
-        visit(std::span<const std::string_view>(groups.views));
-      }
-      at = start + std::max<size_t>(match.size(), 1);
-      after_match = !match.empty();
-    }
+    at_ = start + std::max<size_t>(match.size(), 1);
+    after_match_ = !match.empty();
   }
 }
 

@@ -3,8 +3,9 @@
 // handed vectors. The oracle is RE2 on all of the text; the hits come from plain searches.
 #include "daemon/detect/matcher.h"
 
+#include <map>
+#include <numeric>
 #include <random>
-#include <set>
 
 #include "daemon/detect/compiled_rules.h"
 #include "daemon/detect/rule_merge.h"
@@ -17,53 +18,56 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::vector<ByteRange> FindAll(const RuleMatcher& matcher, std::string_view text,
                                const HitIndex& hits) {
+  std::vector<uint64_t> scratch;
   std::vector<ByteRange> matches;
-  matcher.FindAll(text, hits, &matches);
+  matcher.FindAll(text, hits, &scratch, &matches);
   return matches;
 }
 
-std::optional<RequiredLiterals> RequiredOf(const std::string& pattern,
-                                           const std::vector<std::string>& sought = {}) {
-  const auto tree = ParseSyntax(pattern);
-  return tree ? FindRequired(*tree, sought) : std::nullopt;
+// The oracle: RE2 over the whole text, one match after the other, empty ones left out.
+std::vector<ByteRange> WholeBlob(const Regex& regex, std::string_view text) {
+  const re2::StringPiece whole(text.data(), text.size());
+  std::vector<ByteRange> matches;
+  re2::StringPiece match;
+  for (uint64_t at = 0; at <= text.size() && regex.re2().Match(whole, at, text.size(),
+                                                               re2::RE2::UNANCHORED, &match, 1);) {
+    const uint64_t start = static_cast<uint64_t>(match.data() - text.data());
+    if (!match.empty()) matches.push_back({start, start + match.size()});
+    at = start + std::max<size_t>(match.size(), 1);
+  }
+  return matches;
 }
 
-std::vector<std::string> LiteralsOf(const std::string& pattern,
-                                    const std::vector<std::string>& sought = {}) {
-  const auto required = RequiredOf(pattern, sought);
-  return required ? required->literals : std::vector<std::string>();
+RulePlan PlanOf(const std::string& pattern, const std::vector<std::string>& keywords = {}) {
+  auto regex = Regex::Compile(pattern);
+  EXPECT_TRUE(regex.ok()) << pattern;
+  return PlanRule(*regex, keywords, regex::Profile::Default()).plan;
 }
 
-TEST(RequiredLiterals, AreStringsThatEveryMatchHolds) {
-  EXPECT_THAT(LiteralsOf("ghp_[0-9a-zA-Z]{36}"), ElementsAre("ghp_"));
-  EXPECT_THAT(LiteralsOf("(?i)KEY"), ElementsAre("key"));
-  EXPECT_THAT(LiteralsOf("(?:alpha|beta)x"), ElementsAre("alphax", "betax"));
-  EXPECT_THAT(LiteralsOf("a?bcd"), ElementsAre("bcd"));
-  EXPECT_THAT(LiteralsOf("gh[op]_"), ElementsAre("gho_", "ghp_"));
-  EXPECT_THAT(LiteralsOf("(?:abc){2,}"), ElementsAre("abcabc"));
-  EXPECT_THAT(LiteralsOf("\\Qa.b\\E+"), ElementsAre());
-  EXPECT_THAT(LiteralsOf("x\\.y\\-z"), ElementsAre("x.y-z"));
-  EXPECT_THAT(LiteralsOf("[[:alpha:]]{8}"), ElementsAre());
-  EXPECT_THAT(LiteralsOf("abc|x"), ElementsAre());
-  EXPECT_THAT(LiteralsOf("(?:abc)*"), ElementsAre());
-  EXPECT_THAT(LiteralsOf(".*abc"), ElementsAre());  // may begin anywhere before it
-  EXPECT_THAT(LiteralsOf("ey\\w+"), ElementsAre());
-  EXPECT_THAT(LiteralsOf("ey\\w+", {"ey"}), ElementsAre("ey"));  // short, but looked for anyway
-  EXPECT_THAT(LiteralsOf("\\x61\\x{62}c"), ElementsAre("abc"));
+TEST(RulePlan, WaitsForKeywordsThatAMatchCouldBeWithout) {
+  const std::vector<std::string> keyword = {"key"};
+  EXPECT_THAT(PlanOf("key=[0-9]{9}", keyword).keywords, IsEmpty());
+  EXPECT_THAT(PlanOf("(?i)KEY=[0-9]{9}", keyword).keywords, IsEmpty());
+  EXPECT_THAT(PlanOf("x+(?:monkey|keyring)y", keyword).keywords, IsEmpty());
+  EXPECT_THAT(PlanOf("(?:ke|xke)y[0-9]", keyword).keywords, IsEmpty());
+  EXPECT_THAT(PlanOf("(?:key=)+abc", keyword).keywords, IsEmpty());
+  EXPECT_EQ(PlanOf("(?:key=)*abc", keyword).keywords, keyword);
+  EXPECT_EQ(PlanOf("(?:key|abc)=[0-9]{9}", keyword).keywords, keyword);
+  EXPECT_EQ(PlanOf("ke[a-z][0-9]{9}", keyword).keywords, keyword);
+  EXPECT_EQ(PlanOf("secret=[0-9]{9}", keyword).keywords, keyword);
 }
 
-TEST(RequiredLiterals, SayHowFarAMatchReaches) {
-  auto required = RequiredOf("[a-z.]{2,5}qzx\\d{3}");
-  ASSERT_TRUE(required);
-  EXPECT_EQ(required->before, 5u);
-  EXPECT_EQ(required->longest, 11u);
-  required = RequiredOf("qzx[^;]+;");
-  ASSERT_TRUE(required);
-  EXPECT_EQ(required->before, 0u);
-  EXPECT_FALSE(required->longest);
+TEST(RulePlan, SaysWhyARegexRunsOverTheWholeBlob) {
+  EXPECT_EQ(PlanOf("[0-9]{4}").route, Route::kWholeBlob);
+  EXPECT_THAT(PlanOf("[0-9]{4}").reason, HasSubstr("no literal"));
+  EXPECT_THAT(PlanOf("p\xC3\xA4ss=\\w{8}").reason, HasSubstr("outside ASCII"));
+  EXPECT_EQ(PlanOf("[0-9a-f]{32}").route, Route::kRuns);
+  EXPECT_EQ(PlanOf("(?i)abcd[0-9]{4}").route, Route::kLiterals);
 }
 
 // Makes regexes with enough fixed text in them to have required literals, and all the rest there
@@ -125,75 +129,36 @@ class RegexMaker {
   bool named_ = false;
 };
 
-std::vector<megakernel::Literal> AsLiterals(const RequiredLiterals& required) {
-  std::vector<megakernel::Literal> literals;
-  for (const std::string& bytes : required.literals) literals.push_back({bytes, true});
-  return literals;
-}
-
-std::vector<uint32_t> FirstPositions(size_t count) {
-  std::vector<uint32_t> positions(count);
-  for (uint32_t i = 0; i < count; ++i) positions[i] = i;
-  return positions;
-}
-
-// Holds what FindRequired() says to each match there really is.
-void CheckClaims(const RequiredLiterals& required, std::string_view text,
-                 const std::vector<ByteRange>& matches) {
-  for (const ByteRange& match : matches) {
-    ASSERT_LE(match.end - match.start, required.longest.value_or(text.size()));
-    const std::string bytes = FoldAscii(text.substr(match.start, match.end - match.start));
-    size_t nearest = std::string::npos;
-    for (const std::string& literal : required.literals) {
-      nearest = std::min(nearest, bytes.find(literal));
-    }
-    ASSERT_LE(nearest, required.before);
-  }
-}
-
-TEST(Windows, AgreeWithTheWholeBlobForRandomRegexes) {
-  size_t windowed = 0;
+TEST(RuleMatcher, AgreesWithTheWholeBlobForRandomRegexes) {
+  std::map<Route, size_t> regexes;
   size_t matches = 0;
-  for (uint64_t seed = 0; seed < 12000; ++seed) {
+  const regex::Profile profile = regex::Profile::Default();
+  for (uint64_t seed = 0; seed < 6000; ++seed) {
     RegexMaker maker(seed);
     const std::string pattern = maker.Regex();
     auto regex = Regex::Compile(pattern);
     if (!regex.ok()) continue;
-    const auto required = RequiredOf(regex->pattern(), {"ab", "c1", "bc"});
-    if (!required) continue;
-    ++windowed;
-    const auto literals = AsLiterals(*required);
-    const auto whole = WholeBlobMatcher(&*regex);
-    const auto windows = WindowMatcher(&*regex, *required, FirstPositions(literals.size()));
+    const PlannedRule planned = PlanRule(*regex, {}, profile);
+    ++regexes[planned.plan.route];
+    std::vector<uint32_t> positions(planned.plan.literals.size());
+    std::iota(positions.begin(), positions.end(), 0u);
+    const RuleMatcher matcher(*regex, planned, positions);
     for (int i = 0; i < 12; ++i) {
       const std::string text = maker.Text();
-      const HitIndex hits(NaiveHits(literals, text), literals.size());
-      const auto wanted = FindAll(*whole, text, hits);
+      const HitIndex hits(NaiveHits(planned.plan.literals, text), positions.size());
+      const auto wanted = WholeBlob(*regex, text);
       matches += wanted.size();
-      ASSERT_NO_FATAL_FAILURE(CheckClaims(*required, text, wanted)) << pattern << "\n" << text;
-      ASSERT_THAT(FindAll(*windows, text, hits), ElementsAreArray(wanted))
+      ASSERT_THAT(FindAll(matcher, text, hits), ElementsAreArray(wanted))
           << "seed " << seed << " regex " << pattern << " text " << testing::PrintToString(text);
     }
   }
-  std::printf("%zu regexes with windows, %zu matches\n", windowed, matches);
-  EXPECT_GT(windowed, 3000u);
-  EXPECT_GT(matches, 20000u);
+  for (const auto& [route, count] : regexes) std::printf("%zu by %s\n", count, ToString(route));
+  std::printf("%zu matches\n", matches);
+  EXPECT_GT(regexes[Route::kLiterals], 1500u);
+  EXPECT_GT(matches, 10000u);
 }
 
-TEST(Windows, SeeWhatStandsAroundThem) {
-  auto regex = Regex::Compile("(?m)^abc\\b|abc$");
-  ASSERT_TRUE(regex.ok());
-  const auto required = RequiredOf(regex->pattern());
-  ASSERT_TRUE(required);
-  const auto literals = AsLiterals(*required);
-  const auto windows = WindowMatcher(&*regex, *required, FirstPositions(literals.size()));
-  const std::string text = "abc abcd abc\nabcd\nabc";
-  const HitIndex hits(NaiveHits(literals, text), literals.size());
-  EXPECT_THAT(FindAll(*windows, text, hits),
-              ElementsAre(ByteRange{0, 3}, ByteRange{9, 12}, ByteRange{18, 21}));
-}
-
-TEST(Windows, AgreeForTheHandedRules) {
+TEST(RuleMatcher, AgreesForTheHandedRules) {
   KS_NEED_SHARED_CASES(cases);
   auto toml = ReadRuleFile(cases + "/gitleaks.toml");
   ASSERT_TRUE(toml.ok()) << Message(toml.status());
@@ -212,7 +177,7 @@ TEST(Windows, AgreeForTheHandedRules) {
     const HitIndex hits(NaiveHits(rules->gate.literals(), text), rules->gate.literals().size());
     for (const CompiledRule& rule : rules->rules) {
       if (rule.regex == nullptr) continue;
-      const auto wanted = FindAll(*WholeBlobMatcher(rule.regex.get()), text, hits);
+      const auto wanted = WholeBlob(*rule.regex, text);
       ASSERT_THAT(FindAll(*rule.matcher, text, hits), ElementsAreArray(wanted)) << rule.id;
       matches += wanted.size();
     }
@@ -221,6 +186,16 @@ TEST(Windows, AgreeForTheHandedRules) {
   }
   std::printf("%zu blobs, %zu matches\n", blobs, matches);
   EXPECT_GT(matches, 3000u);
+}
+
+TEST(HitIndex, MergesTheStartsOfSeveralLiterals) {
+  const std::vector<megakernel::LiteralHit> hits = {{1, 2, 0}, {3, 4, 2}, {5, 6, 0}, {5, 7, 2}};
+  const HitIndex index(hits, 3);
+  std::vector<uint64_t> scratch = {99};
+  const std::vector<uint32_t> all = {0, 1, 2}, one = {1, 2}, none = {1};
+  EXPECT_THAT(index.StartsOfAny(all, &scratch), ElementsAre(1u, 3u, 5u, 5u));
+  EXPECT_THAT(index.StartsOfAny(one, &scratch), ElementsAre(3u, 5u));
+  EXPECT_THAT(index.StartsOfAny(none, &scratch), IsEmpty());
 }
 
 TEST(HitIndex, SortsWhatComesUnsortedAndDropsForeignLiterals) {

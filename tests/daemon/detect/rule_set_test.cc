@@ -90,25 +90,43 @@ TEST(RuleSet, SeesBytesNotCharacters) {
 TEST(RuleSet, SeesCharactersWhereARegexNamesThem) {
   const auto rules = Load(Rule("a", "pässwort=(\\w+)"));
   EXPECT_THAT(rules->warnings(), ElementsAre(testing::HasSubstr("outside ASCII")));
-  EXPECT_EQ(rules->routes()[0], Route::kWholeBlob);
+  EXPECT_EQ(rules->plans()[0].route, Route::kWholeBlob);
   EXPECT_THAT(Secrets(ScanText(*rules, "p\xC3\xA4sswort=abc")), ElementsAre("abc"));
 }
 
 TEST(RuleSet, RulesWithKeywordsWaitForOneAnywhere) {
   const auto rules = Load(Rule("a", "secret", "keywords = ['Marker', '']"));
-  EXPECT_EQ(rules->routes()[0], Route::kKeywords);
+  EXPECT_EQ(rules->plans()[0].route, Route::kLiterals);
   ASSERT_THAT(rules->literals(), SizeIs(2));  // the keyword, and what the regex is looked for by
   EXPECT_EQ(rules->literals()[0].bytes, "secret");
   EXPECT_EQ(rules->literals()[1].bytes, "marker");
-  EXPECT_TRUE(rules->literals()[0].ignore_case);
+  EXPECT_FALSE(rules->literals()[0].ignore_case);
+  EXPECT_TRUE(rules->literals()[1].ignore_case);
   EXPECT_THAT(ScanText(*rules, "secret"), IsEmpty());
   EXPECT_THAT(ScanText(*rules, "secret" + std::string(300000, '.') + "MARKER"), SizeIs(1));
 }
 
+TEST(RuleSet, KeywordsThatEveryMatchHoldsAreNotLookedFor) {
+  const auto rules = Load(Rule("a", "key=(?:abc|xyz)[0-9]{4}", "keywords = ['KEY']"));
+  EXPECT_THAT(rules->plans()[0].keywords, IsEmpty());
+  for (const megakernel::Literal& literal : rules->literals()) EXPECT_NE(literal.bytes, "key");
+  EXPECT_THAT(ScanText(*rules, "key=abc1234"), SizeIs(1));
+}
+
+TEST(RuleSet, RulesWithoutLiteralsGoByRunsOfOneClass) {
+  const auto rules = Load(Rule("a", "\\b[0-9a-f]{32}\\b"));
+  EXPECT_EQ(rules->plans()[0].route, Route::kRuns);
+  EXPECT_EQ(rules->plans()[0].run_bytes, 32u);
+  EXPECT_THAT(rules->literals(), IsEmpty());
+  EXPECT_THAT(ScanText(*rules, "x " + std::string(31, 'a') + " " + std::string(32, 'b') + " " +
+                                   std::string(33, 'c')),
+              SizeIs(1));
+}
+
 TEST(RuleSet, RulesWithoutKeywordsGoByTheLiteralsTheyNeed) {
   const auto rules = Load(Rule("a", "(?i)(?:alpha|beta)[0-9]+") + Rule("b", "[0-9]{4}"));
-  EXPECT_EQ(rules->routes()[0], Route::kLiterals);
-  EXPECT_EQ(rules->routes()[1], Route::kWholeBlob);
+  EXPECT_EQ(rules->plans()[0].route, Route::kLiterals);
+  EXPECT_EQ(rules->plans()[1].route, Route::kWholeBlob);
   EXPECT_THAT(RuleIds(*rules, ScanText(*rules, "BETA1 1234")), ElementsAre("a", "b"));
   EXPECT_THAT(ScanText(*rules, "gamma1"), IsEmpty());
 }
@@ -152,7 +170,7 @@ TEST(RuleSet, FirstMatchWinsAsInGo) {
 TEST(Paths, FilterRulesAndFireByThemselves) {
   const auto rules =
       Load(Rule("a", "x", "path = '\\.env$'") + "[[rules]]\nid = 'p'\npath = '''\\.p12$'''\n");
-  EXPECT_EQ(rules->routes()[1], Route::kPath);
+  EXPECT_EQ(rules->plans()[1].route, Route::kPath);
   EXPECT_THAT(ScanText(*rules, "x", "a.txt"), IsEmpty());
   EXPECT_THAT(ScanText(*rules, "x", "d/.env"), SizeIs(1));
   const auto found = ScanText(*rules, "", "k/store.p12");

@@ -135,7 +135,7 @@ class RulesCli : public testing::Test {
     rules_ = Write("rules.toml", std::string(kPatRule) +
                                      "tags = ['token']\nseverity = 1\n"
                                      "[[rules]]\nid = 'store'\npath = '\\.p12$'\n"
-                                     "[[rules]]\nid = 'four'\nregex = '[0-9]{4}x'\nentropy = 1\n"
+                                     "[[rules]]\nid = 'four'\nregex = '[0-9]{4}'\nentropy = 1\n"
                                      "[[rules.allowlists]]\nstopwords = ['00']\n");
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -172,8 +172,12 @@ TEST_F(RulesCli, ListsRulesInOrder) {
 TEST_F(RulesCli, ExplainsOneRule) {
   const auto text = ExplainRule(rules_, {}, "four");
   ASSERT_TRUE(text.ok());
-  EXPECT_THAT(*text, HasSubstr("regex: [0-9]{4}x\n"));
-  EXPECT_THAT(*text, HasSubstr("looks at a blob by: whole blob\n"));
+  EXPECT_THAT(*text, HasSubstr("regex: [0-9]{4}\n"));
+  EXPECT_THAT(*text, HasSubstr("looks at a blob by: whole blob\n  because its matches share no"));
+  const auto pat = ExplainRule(rules_, {}, "github-pat");
+  ASSERT_TRUE(pat.ok());
+  EXPECT_THAT(*pat, HasSubstr("looks at a blob by: literals\n  literals: 'ghp_'\n"));
+  EXPECT_THAT(*pat, HasSubstr("reaches back 0 bytes and on 40 bytes; it has 40 to 40 bytes\n"));
   EXPECT_THAT(*text, HasSubstr("entropy: more than 1 bits a byte\n"));
   EXPECT_THAT(*text, HasSubstr("any of\n  stopwords: 00\n"));
   EXPECT_EQ(Message(ExplainRule(rules_, {}, "github").status()),

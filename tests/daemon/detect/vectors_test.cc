@@ -14,9 +14,11 @@ TEST(HandedRules, LoadWhole) {
   ASSERT_TRUE(rules.ok()) << Message(rules.status());
   EXPECT_EQ((*rules)->rules().size(), 222u);
   for (const std::string& warning : (*rules)->warnings()) std::printf("%s\n", warning.c_str());
-  size_t path_only = 0;
-  for (Route route : (*rules)->routes()) path_only += route == Route::kPath;
-  EXPECT_EQ(path_only, 1u);
+  std::map<Route, size_t> by_route;
+  for (const RulePlan& plan : (*rules)->plans()) ++by_route[plan.route];
+  for (const auto& [route, count] : by_route) std::printf("%zu by %s\n", count, ToString(route));
+  EXPECT_EQ(by_route[Route::kWholeBlob], 0u);
+  EXPECT_EQ(by_route[Route::kPath], 1u);
   std::printf("%zu literals\n", (*rules)->literals().size());
 }
 

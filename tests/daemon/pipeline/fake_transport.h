@@ -25,7 +25,7 @@ class OneRule : public detect::RuleSet {
   const std::string& digest() const override { return digest_; }
   const std::string& name() const override { return name_; }
   std::span<const megakernel::Literal> literals() const override { return literals_; }
-  std::span<const detect::Route> routes() const override { return routes_; }
+  std::span<const detect::RulePlan> plans() const override { return plans_; }
   detect::Exclusion ExcludedByPath(std::string_view path) const override {
     return path.substr(0, 7) == "vendor/" ? detect::Exclusion::kAllowlistedPath
                                           : detect::Exclusion::kNone;
@@ -49,7 +49,7 @@ class OneRule : public detect::RuleSet {
 
  private:
   const std::vector<detect::RuleInfo> rules_ = {{.id = "key"}};
-  const std::vector<detect::Route> routes_ = {detect::Route::kLiterals};
+  const std::vector<detect::RulePlan> plans_ = {{.route = detect::Route::kLiterals}};
   const std::vector<megakernel::Literal> literals_ = {{"KEY=", false}};
   const std::string digest_ = "d1";
   const std::string name_ = "one";

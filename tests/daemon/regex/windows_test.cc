@@ -102,6 +102,18 @@ Matches InWindows(const std::string& pattern, std::string_view text) {
   return matches;
 }
 
+std::vector<Window> WindowsOf(std::span<const Sighting> sightings, uint64_t before, uint64_t after,
+                              uint64_t size) {
+  WindowMerger merger(before, after, size);
+  std::vector<Window> windows;
+  Window window;
+  for (const Sighting& sighting : sightings) {
+    if (merger.Add(sighting, &window)) windows.push_back(window);
+  }
+  if (merger.Finish(&window)) windows.push_back(window);
+  return windows;
+}
+
 TEST(Windows, MergeWhereTheyMeetAndStayInsideTheBlob) {
   const std::vector<Sighting> hits = {{5, 5}, {12, 12}, {40, 40}, {40, 40}, {98, 98}};
   EXPECT_THAT(WindowsOf(hits, 4, 4, 100),

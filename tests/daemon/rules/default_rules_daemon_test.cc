@@ -38,12 +38,11 @@ TEST_F(DefaultRulesInTheDaemon, LoadWithoutAWarning) {
 }
 
 TEST_F(DefaultRulesInTheDaemon, WaitForAHitOrJudgeThePath) {
-  ASSERT_EQ(rules_->routes().size(), file_.rules.size());
+  ASSERT_EQ(rules_->plans().size(), file_.rules.size());
   for (size_t i = 0; i < file_.rules.size(); ++i) {
-    const Route route = rules_->routes()[i];
+    const Route route = rules_->plans()[i].route;
     if (file_.rules[i].regex) {
-      EXPECT_TRUE(route == Route::kKeywords || route == Route::kLiterals)
-          << file_.rules[i].id << " goes by " << ToString(route);
+      EXPECT_EQ(route, Route::kLiterals) << file_.rules[i].id << " goes by " << ToString(route);
     } else {
       EXPECT_EQ(route, Route::kPath) << file_.rules[i].id;
     }
