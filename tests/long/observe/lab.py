@@ -77,7 +77,8 @@ class Daemon:
         env = dict(os.environ, XDG_CACHE_HOME=str(lab.folder / "cache"))
         self.process = subprocess.Popen(
             [str(program), "--listen", self.server, "--admin-listen", self.admin, *args],
-            stderr=open(self.log, "wb"), stdout=subprocess.DEVNULL, env=env)
+            stderr=open(self.log, "wb"), stdout=subprocess.DEVNULL, env=env,
+            cwd=ROOT)
         lab.processes.append(self.process)
         deadline = time.monotonic() + 60
         while '"event":"start"' not in self.log.read_text(errors="replace"):
