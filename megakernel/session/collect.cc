@@ -3,6 +3,7 @@
 // as far as it may grow, and in parts of known or halved ranges past that. Never a lost hit.
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "evidence/base/status.h"
 #include "megakernel/session/epoch_session.h"
@@ -67,7 +68,7 @@ void EpochSession::DrainDebugLog(std::span<const uint32_t> control) {
   }
 }
 
-void EpochSession::CountEpoch(const InFlight& batch) {
+void EpochSession::CountEpoch(InFlight& batch) {
   const std::span<const uint32_t> control = batch.buffers->control_block();
   const uint32_t* observables = &control[KS_CTL_OBSERVABLES_AT];
   ++stats_.epochs;
@@ -79,7 +80,10 @@ void EpochSession::CountEpoch(const InFlight& batch) {
   stats_.scanned_bytes += observables[KS_OBS_BYTES];
   const uint64_t busy_ns = uint64_t{observables[KS_OBS_BUSY]} * 64;
   stats_.busy_ns += busy_ns;
-  if (busy_ns != 0 && options_.recorder != nullptr) options_.recorder->Busy(busy_ns);
+  // Where the program has no clock the kernel's own time stands for it: an epoch never polls.
+  const uint64_t kernel_ns = batch.device_ns - std::exchange(batch.counted_ns, batch.device_ns);
+  const uint64_t worked_ns = busy_ns != 0 ? busy_ns : kernel_ns;
+  if (worked_ns != 0 && options_.recorder != nullptr) options_.recorder->Busy(worked_ns);
   DrainDebugLog(control);
 }
 

@@ -93,6 +93,7 @@ class EpochSession final : public Session {
     backends::Clock::time_point dispatched;
     absl::Status outcome;  // once settled
     uint64_t device_ns = 0;
+    uint64_t counted_ns = 0;  // of device_ns: already reported as busy
     uint32_t replays = 0;
     std::vector<Slot> returned;  // once examined
     EpochCounts counts;
@@ -156,7 +157,7 @@ class EpochSession final : public Session {
   void CountReplay(InFlight& batch, EpochCounts counts, uint64_t room);
   absl::Status ParkEngine();
   absl::Status RunReplay(InFlight& batch, SlotRange range);
-  void CountEpoch(const InFlight& batch);
+  void CountEpoch(InFlight& batch);
   void CountTenants(const EpochView& view);
   void DrainDebugLog(std::span<const uint32_t> control);
   absl::Status Integrity(absl::Status status);
