@@ -45,21 +45,26 @@ bool WindowMerger::Finish(Window* done) const {
   return any_;
 }
 
+// Looks backward from where a run that began at `begin` would be long enough, so that most places
+// are ruled out by the byte looked at first.
 std::vector<Sighting> FindRuns(std::string_view blob, const RunProbe& probe) {
   std::vector<Sighting> runs;
   const size_t step = std::max<uint64_t>(1, probe.min_bytes);
   auto inside = [&](size_t i) { return probe.set[static_cast<uint8_t>(blob[i])]; };
-  // Every run of `step` bytes covers a byte that is looked at here.
-  for (size_t at = step - 1; at < blob.size();) {
-    if (!inside(at)) {
-      at += step;
+  size_t begin = 0;  // of the run under way
+  size_t known = 0;  // [begin, known) is inside
+  for (size_t at = step - 1; at < blob.size(); at = begin + step - 1) {
+    size_t outside = at + 1;
+    while (outside > known && inside(outside - 1)) --outside;
+    if (outside > known) {  // the byte before it is none of the class
+      begin = outside;
+      known = at + 1;
       continue;
     }
-    size_t begin = at, end = at + 1;
-    while (begin > 0 && inside(begin - 1)) --begin;
+    size_t end = at + 1;
     while (end < blob.size() && inside(end)) ++end;
-    if (end - begin >= step) runs.push_back({begin, end - step});
-    at = end + step;
+    runs.push_back({begin, end - step});
+    begin = known = end + 1;
   }
   return runs;
 }
