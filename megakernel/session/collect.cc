@@ -160,7 +160,8 @@ absl::Status EpochSession::Examine(InFlight& batch) {
 
 // Any one thread: touches nothing but the batch and its table's lengths, which it holds.
 void EpochSession::Decode(InFlight& batch) {
-  HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths);
+  HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths,
+                         batch.place->scratch);
   if (batch.range.count != 0) {
     const auto records = batch.buffers->hits(static_cast<uint32_t>(batch.counts.hits));
     const absl::Status taken =
@@ -177,7 +178,8 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
   if (batch.stage == Stage::kSettled) KS_RETURN_IF_ERROR(Examine(batch));
   if (ended()) return ended_;
   if (batch.range.count != 0 && !batch.decoding) {
-    HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths);
+    HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths,
+                           batch.place->scratch);
     CountReplay(batch, batch.counts, RoomOf(batch));
     KS_RETURN_IF_ERROR(Replay(batch, batch.returned, batch.counts, collector));
     batch.hits = collector.Results();

@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<Session>> TestBed::OpenSession(const megakernel::
   options.geometry = geometry;
   options.watchdog = std::chrono::seconds(60);
   options.policy = policy;
+  options.decode_threads = options_.decode_threads;
   return Session::Open(*device_, options);
 }
 
@@ -66,6 +67,7 @@ void TestBed::Report(const std::string& name, nlohmann::json fields) const {
   fields["driver"] = device_->identity().driver;
   fields["literals"] = literals_.size();
   fields["text_bytes"] = text_bytes_;
+  if (options_.decode_threads != 0) fields["decode_threads"] = options_.decode_threads;
   std::cout << fields.dump() << std::endl;
 }
 

@@ -24,7 +24,7 @@ Geometry BulkGeometry(uint64_t batch_bytes) {
   Geometry geometry;
   geometry.slots = 4096;
   geometry.tenants = 16;
-  geometry.batches = static_cast<uint32_t>(batch_bytes >= 16 << 20 ? 12 : 24);
+  geometry.batches = static_cast<uint32_t>(batch_bytes >= 16 << 20 ? 16 : 24);
   geometry.batch_bytes = batch_bytes;
   geometry.hits_per_batch = static_cast<uint32_t>(batch_bytes / 32);
   return geometry;
@@ -79,13 +79,13 @@ absl::Status MeasureBulk(TestBed& bed) {
   for (const uint64_t bytes : {4 << 20, 8 << 20, 16 << 20}) {
     KS_RETURN_IF_ERROR(BulkOf(bed, bytes, SessionPolicy::kAuto));
   }
-  return BulkOf(bed, 16 << 20, SessionPolicy::kEpoch);
+  return BulkOf(bed, 8 << 20, SessionPolicy::kEpoch);
 }
 
 absl::Status MeasureChunks(TestBed& bed) {
   constexpr uint64_t kChunk = 64 << 10;
-  constexpr size_t kChunksOfBatch = 250;
-  Geometry geometry = BulkGeometry(16 << 20);
+  constexpr size_t kChunksOfBatch = 128;
+  Geometry geometry = BulkGeometry(8 << 20);
   KS_ASSIGN_OR_RETURN(const auto session, bed.OpenSession(geometry, SessionPolicy::kAuto));
   KS_ASSIGN_OR_RETURN(const auto table, session->LoadTable(bed.table()));
   KS_ASSIGN_OR_RETURN(const auto probe, LinkProbe::Open(bed.device()));
@@ -135,7 +135,7 @@ absl::Status MeasureDeviceResident(TestBed& bed) {
   geometry.tenants = 16;
   geometry.batches = 1;
   geometry.batch_bytes = bytes;
-  geometry.hits_per_batch = static_cast<uint32_t>(bytes / 48);
+  geometry.hits_per_batch = static_cast<uint32_t>(std::min<uint64_t>(bytes / 60, 1 << 24));
   KS_ASSIGN_OR_RETURN(const auto session, bed.OpenSession(geometry, SessionPolicy::kEpoch));
   KS_ASSIGN_OR_RETURN(const auto table, session->LoadTable(bed.table()));
   KS_ASSIGN_OR_RETURN(const auto from, bed.device().Allocate(MemoryKind::kDevice, bytes));
@@ -237,7 +237,7 @@ absl::StatusOr<Tally> CheckedRound(megakernel::Session& session, megakernel::Tab
 }  // namespace
 
 absl::Status MeasurePeer(TestBed& bed) {
-  constexpr uint64_t kBatch = 16 << 20;
+  constexpr uint64_t kBatch = 8 << 20;
   const test::VectorscanOracle oracle(bed.literals());
   if (!oracle.error().empty()) return absl::InternalError(oracle.error());
   std::vector<std::unique_ptr<test::VectorscanOracle::Scratch>> scratch;

@@ -22,6 +22,7 @@ struct MeasureOptions {
   double seconds = 3;  // of each measurement
   uint32_t threads = 1;
   uint32_t repeat = 4;  // of the text
+  uint32_t decode_threads = 0;  // 0 = the session's choice
 };
 
 // A stretch of the pinned text as one piece, with the margin that the longest literal needs.
