@@ -36,7 +36,7 @@ void Fill(const scheduler::LaneStatus& lane, v1::DeviceStatus* out) {
   out->set_resident_bytes(lane.resident_bytes);
   out->set_batches_in_flight(lane.batches_in_flight);
   out->set_queued_blobs(lane.queued_blobs);
-  out->set_policy(lane.policy);
+  out->set_policy(std::string(megakernel::SessionPolicyName(lane.policy)));
   out->set_abandoned(lane.abandoned);
 }
 

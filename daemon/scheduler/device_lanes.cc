@@ -31,10 +31,7 @@ evidence::Accelerator AcceleratorOf(BackendKind kind) {
   return static_cast<evidence::Accelerator>(kind);  // the numbers are the same
 }
 
-// The CPU route has no program to keep.
-megakernel::SessionPolicy PolicyOf(config::SessionPolicy policy,
-                                   const backends::Identity& identity) {
-  if (identity.backend == BackendKind::kCpu) return megakernel::SessionPolicy::kEpoch;
+megakernel::SessionPolicy PolicyOf(config::SessionPolicy policy) {
   switch (policy) {
     case config::SessionPolicy::kAuto:
       return megakernel::SessionPolicy::kAuto;
@@ -43,7 +40,7 @@ megakernel::SessionPolicy PolicyOf(config::SessionPolicy policy,
     case config::SessionPolicy::kEpoch:
       return megakernel::SessionPolicy::kEpoch;
   }
-  return megakernel::SessionPolicy::kEpoch;
+  return megakernel::SessionPolicy::kAuto;
 }
 
 megakernel::SessionOptions SessionOf(const config::Config& config,
@@ -55,7 +52,8 @@ megakernel::SessionOptions SessionOf(const config::Config& config,
   options.geometry.batches = config.session.batches;
   options.geometry.batch_bytes = config.session.batch_bytes;
   options.geometry.table_bytes = config.session.table_bytes;
-  options.policy = PolicyOf(config.session.policy, identity);
+  options.policy = identity.backend == BackendKind::kCpu ? megakernel::SessionPolicy::kEpoch
+                                                         : PolicyOf(config.session.policy);
   options.watchdog = identity.software ? kSoftwareWatchdog : kHardwareWatchdog;
   if (config.recovery.watchdog_s != 0) {
     options.watchdog = std::chrono::seconds(config.recovery.watchdog_s);
@@ -87,18 +85,12 @@ absl::Status Register(evidence::Recorder& recorder, const backends::Device& devi
 
 LaneOpener DeviceOpener(backends::Identity identity, backends::OpenOptions open,
                         megakernel::SessionOptions session, evidence::Recorder* recorder,
-                        LateRecorder* late, std::function<void(const std::string&)> say,
-                        std::function<void(const std::string&)> tell) {
+                        LateRecorder* late, std::function<void(const std::string&)> say) {
   return [=]() -> absl::StatusOr<LaneParts> {
     LaneParts parts;
     KS_ASSIGN_OR_RETURN(parts.device, backends::OpenDevice(identity, open));
     if (late != nullptr) KS_RETURN_IF_ERROR(Register(*recorder, *parts.device, *late));
     KS_ASSIGN_OR_RETURN(parts.session, OpenSession(*parts.device, session, say));
-    if (!parts.session->policy_reason().empty()) {
-      tell(Cat(backends::BackendName(identity.backend), ":", identity.index, " session policy ",
-               megakernel::SessionPolicyName(parts.session->policy()), ": ",
-               parts.session->policy_reason()));
-    }
     return parts;
   };
 }
@@ -124,7 +116,7 @@ class Starter {
       lanes.push_back(MakeLane(identity, config_.session.batches, recovery.get()));
       last = lanes.back()->Start();
       open += last.ok() ? 1 : 0;
-      LogDevice(identity, last);
+      LogDevice(*lanes.back(), last);
       if (!last.ok() && !config_.backend.devices.empty() && !keep_going_) {
         return Refusal(identity, last);
       }
@@ -169,12 +161,10 @@ class Starter {
     const auto say = options.say = [log = &log_](const std::string& sentence) {
       log->Warning("lane", sentence);
     };
-    const auto tell = [log = &log_](const std::string& sentence) { log->Info("lane", sentence); };
     backends::OpenOptions open{
         .recorder = late, .cache_dir = CacheDir(), .cpu_threads = config_.cpu.threads};
     return std::make_unique<Lane>(
-        std::move(options), DeviceOpener(identity, open, session, &recorder_, late, say, tell),
-        recovery);
+        std::move(options), DeviceOpener(identity, open, session, &recorder_, late, say), recovery);
   }
 
   absl::StatusOr<std::unique_ptr<Lane>> CpuRoute() {
@@ -189,13 +179,17 @@ class Starter {
     return lane;
   }
 
-  void LogDevice(const backends::Identity& identity, const absl::Status& status) const {
+  void LogDevice(const Lane& lane, const absl::Status& status) const {
+    const backends::Identity& identity = lane.identity();
+    const LaneStatus now = lane.status();
     std::vector<config::LogField> fields = {{"backend", backends::BackendName(identity.backend)},
                                             {"device", identity.index},
                                             {"name", identity.name},
                                             {"driver", identity.driver},
                                             {"uuid", identity.uuid},
-                                            {"software", identity.software}};
+                                            {"software", identity.software},
+                                            {"policy", megakernel::SessionPolicyName(now.policy)},
+                                            {"policy_reason", now.policy_reason}};
     if (status.ok()) {
       log_.Info("device", "open", std::move(fields));
     } else {

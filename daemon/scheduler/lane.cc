@@ -204,7 +204,9 @@ bool Lane::AwaitWork() {
     {
       MutexLock lock(mutex_);
       turn_began_.store(0);
-      while (orders_.empty() && incoming_.empty() && !stopping_ && idle()) wake_.Wait(mutex_);
+      while (orders_.empty() && incoming_.empty() && !stopping_ && idle() && !here_) {
+        wake_.Wait(mutex_);
+      }
       turn_began_.store(options_.now().time_since_epoch().count());
       if (orders_.empty()) return !(stopping_ && incoming_.empty() && idle());
       order = std::move(orders_.front());
@@ -227,10 +229,18 @@ void Lane::Open() {
   auto parts = opener_();
   MutexLock lock(mutex_);
   opened_ = parts.status();
-  if (!parts.ok()) return Enter(LaneState::kFailedToOpen, Message(opened_));
+  if (!parts.ok()) {
+    // Lost or hung while it opened, it is no better than one that was lost at work.
+    const bool gone = absl::IsDataLoss(opened_) || absl::IsDeadlineExceeded(opened_);
+    if (gone) abandoned_.store(true);
+    if (gone && options_.recorder != nullptr) options_.recorder->Quarantined();
+    status_.abandoned = gone;
+    return Enter(gone ? LaneState::kQuarantined : LaneState::kFailedToOpen, Message(opened_));
+  }
   parts_ = *std::move(parts);
   status_.resident_bytes = parts_.session->resident_bytes();
-  status_.policy = megakernel::SessionPolicyName(parts_.session->policy());
+  status_.policy = parts_.session->policy();
+  status_.policy_reason = parts_.session->policy_reason();
   faults_in_row_ = 0;
   max_pieces_ = UINT32_MAX;
   Enter(LaneState::kOpen, "");
@@ -307,6 +317,9 @@ void Lane::CloseSession() {
   if (parts_.session != nullptr && !abandoned_.load()) {
     // A failure here leaves nothing to do for anyone: the session frees what it can.
     (void)parts_.session->Shutdown(Clock::now() + kShutdownWait);
+    const bool lost =
+        parts_.device != nullptr && parts_.device->health() == backends::Health::kLost;
+    if (lost) Abandon(absl::DataLossError("the device was lost while its session was closed"));
   }
   open_.store(false);
   tables_.Clear();

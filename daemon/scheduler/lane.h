@@ -63,8 +63,9 @@ struct LaneStatus {
   backends::Identity identity;
   LaneState state = LaneState::kFailedToOpen;
   std::string reason;      // empty while open
-  std::string policy;      // the session's: "resident" or "epoch"; empty if it never opened
   bool abandoned = false;  // quarantined for as long as the process lives
+  megakernel::SessionPolicy policy = megakernel::SessionPolicy::kEpoch;  // of the last session
+  std::string policy_reason;                                             // empty until it was open
   uint64_t resident_bytes = 0;
   uint32_t batches_in_flight = 0;
   uint32_t slots_used = 0;    // of the ring

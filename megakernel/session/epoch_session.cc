@@ -374,6 +374,10 @@ absl::StatusOr<BatchResult> EpochSession::Next(Clock::time_point deadline) {
 absl::Status EpochSession::Shutdown(Clock::time_point deadline) {
   if (shut_) return absl::OkStatus();
   shut_ = true;
+  if (!ended() && device_.health() == backends::Health::kLost) {
+    // The lane gave the device up: nothing here may touch it again.
+    ended_ = absl::DataLossError("the device was given up");
+  }
   absl::Status drained = ended_;
   if (!ended()) {
     drained = SettleAll(deadline);
