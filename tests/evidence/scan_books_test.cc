@@ -48,7 +48,8 @@ class ScanBooks : public testing::Test {
     scheduler::LaneParts parts;
     parts.device = std::make_unique<test::FakeDevice>(fake, ledger_);
     megakernel::SessionOptions session;
-    session.geometry = {.slots = 64, .workgroup = 64, .batches = 2, .batch_bytes = 1 << 20};
+    session.geometry = {
+        .slots = 64, .workgroup = 64, .tenants = 8, .batches = 2, .batch_bytes = 1 << 20};
     session.recorder = ledger_;
     KS_ASSIGN_OR_RETURN(parts.session, megakernel::Session::Open(*parts.device, session));
     return parts;
