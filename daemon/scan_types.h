@@ -16,6 +16,7 @@
 #include "backends/device.h"
 #include "daemon/detect/finding.h"
 #include "daemon/detect/rule_set.h"
+#include "daemon/detect/suppress/ignores.h"
 #include "megakernel/literal.h"
 
 namespace keysieve::pipeline {
@@ -42,8 +43,9 @@ struct ScanOptions {
   std::string rule_set;                  // empty: the daemon's
   std::optional<std::string> rule_toml;  // a rule file's text
   bool show_secrets = false;
-  std::string label;  // for the log
-  bool has_ignores = false;
+  std::string label;                              // for the log
+  std::vector<detect::suppress::Source> ignores;  // baselines and ignore files
+  std::optional<uint32_t> decode_depth;           // at most the daemon's; absent: the daemon's
 };
 
 struct MatchOptions {
@@ -64,7 +66,12 @@ struct Chunk {
 };
 
 // Why bytes were not scanned; the numbers are those of the protocol.
-enum class Reason : uint8_t { kBlobLimit = 1, kAllowlistedPath = 32 };
+enum class Reason : uint8_t {
+  kBlobLimit = 1,
+  kUndecodable = 6,
+  kDecodeLimit = 7,
+  kAllowlistedPath = 32
+};
 const char* ReasonName(Reason reason);  // "blob_limit", ...: metric labels
 
 struct Omission {
@@ -84,6 +91,11 @@ struct Receipt {
   std::vector<Omission> gaps;
   std::vector<Omission> exclusions;
 };
+
+// Did a route see the blob? One of no bytes counts, one that was left out does not.
+inline bool WasScanned(const Receipt& receipt) {
+  return receipt.scanned_bytes > 0 || (receipt.gaps.empty() && receipt.exclusions.empty());
+}
 
 struct BlobResult {
   uint64_t blob_id = 0;
@@ -108,6 +120,7 @@ struct Accepted {
   std::string rule_digest;  // of the table in a match
   uint32_t rule_count = 0;  // patterns in a match
   std::string rule_set;
+  std::vector<std::string> warnings;              // of what the caller sent
   std::span<const megakernel::Literal> literals;  // a match with a named rule set; borrowed
 };
 
@@ -116,7 +129,8 @@ struct Summary {
   uint64_t blobs = 0;
   uint64_t bytes = 0;
   uint64_t scanned_bytes = 0;
-  uint64_t findings = 0;
+  uint64_t findings = 0;    // that count
+  uint64_t suppressed = 0;  // and those that do not
   uint64_t gaps = 0;
   uint64_t exclusions = 0;
   bool complete = true;
