@@ -179,8 +179,10 @@ class Bench {
       return *script->AddTable(digest, {literals.begin(), literals.end()});
     };
     options.load_rules =
-        [](const std::string& toml) -> absl::StatusOr<std::shared_ptr<const detect::RuleSet>> {
+        [](const std::string& toml,
+           bool extend_only) -> absl::StatusOr<std::shared_ptr<const detect::RuleSet>> {
       if (toml == "bad") return absl::InvalidArgumentError("request:1: no");
+      if (toml == "weakens" && extend_only) return absl::InvalidArgumentError("request:1: adds");
       return std::make_shared<OneRule>();
     };
     options.now = [this] { return Clock::time_point(std::chrono::milliseconds(now_ms.load())); };
