@@ -78,37 +78,44 @@ absl::Status MeasureLatency(TestBed& bed) {
 
 namespace {
 
-// Bulk batches with, if `us` is given, a small scan behind each few of them. Bulk's GB/s.
+// Bulk batches, always kAhead of them in flight, and if `us` is given one small scan among them.
+// Bulk's GB/s.
 absl::StatusOr<double> MixedRound(TestBed& bed, megakernel::Session& session,
                                   megakernel::TableHandle table, double seconds,
                                   std::vector<double>* us) {
-  constexpr uint32_t kAhead = 3;  // bulk batches between two small scans
+  constexpr uint32_t kAhead = 6;
   const auto stretches = bed.Cut(session.geometry().batch_bytes);
   std::mt19937_64 random(7);
   uint64_t bulk_bytes = 0;
-  const auto take = [&session]() { return session.Next(Clock::now() + kPatience).status(); };
+  megakernel::BatchId small = 0;  // in flight
+  std::chrono::steady_clock::time_point start;
   const auto begin = std::chrono::steady_clock::now();
   for (size_t next = 0; SecondsSince(begin) < seconds;) {
-    for (uint32_t i = 0; i < kAhead; ++i, ++next) {
-      const megakernel::Piece& piece = stretches[next % stretches.size()].piece;
+    while (session.batches_in_flight() < kAhead + (small != 0 ? 1 : 0)) {
+      const megakernel::Piece& piece = stretches[next++ % stretches.size()].piece;
       KS_RETURN_IF_ERROR(
           session.Submit({.table = table, .pieces = std::span(&piece, 1), .pinned = &bed.pinned()})
               .status());
       KS_RETURN_IF_ERROR(session.Flush());
       bulk_bytes += piece.text.size();
     }
-    const auto start = std::chrono::steady_clock::now();
-    if (us != nullptr) {
+    if (us != nullptr && small == 0) {
       megakernel::Piece piece;
       piece.text = bed.text().subspan(random() % (bed.text_bytes() - 4096), 4096);
       piece.owned_end = 4096;
-      KS_RETURN_IF_ERROR(session.Submit({.table = table, .pieces = std::span(&piece, 1)}).status());
+      start = std::chrono::steady_clock::now();
+      KS_ASSIGN_OR_RETURN(small, session.Submit({.table = table, .pieces = std::span(&piece, 1)}));
+      KS_RETURN_IF_ERROR(session.Flush());
     }
-    // Bulk stays ahead while the small scan is taken.
-    while (session.batches_in_flight() > (us != nullptr ? 0 : kAhead)) KS_RETURN_IF_ERROR(take());
-    if (us != nullptr) us->push_back(SecondsSince(start) * 1e6);
+    KS_ASSIGN_OR_RETURN(const auto result, session.Next(Clock::now() + kPatience));
+    if (small != 0 && result.id == small) {
+      us->push_back(SecondsSince(start) * 1e6);
+      small = 0;
+    }
   }
-  while (session.batches_in_flight() > 0) KS_RETURN_IF_ERROR(take());
+  while (session.batches_in_flight() > 0) {
+    KS_RETURN_IF_ERROR(session.Next(Clock::now() + kPatience).status());
+  }
   return static_cast<double>(bulk_bytes) * 1e-9 / SecondsSince(begin);
 }
 
