@@ -7,6 +7,9 @@
 // of its head and text. The leader, block 0, alone looks at those words and opens the gate; workers
 // take every batch in turn and check in at its end. The last one writes the answer to host memory,
 // its SEQUENCE word after everything else.
+//
+// A small batch needs no copy engine: the host leaves head and text in pinned memory, the inbox, and
+// rings. The leader, which alone looks at the bells, fetches them into the batch's area itself.
 #ifndef KS_RESIDENT_INL_
 #define KS_RESIDENT_INL_
 
@@ -17,7 +20,8 @@
 #define KS_RES_BIND_ANSWERS 3u  // pinned: answer, control block and ring of each batch
 #define KS_RES_BIND_HITS 4u     // pinned: hit queue of each batch
 #define KS_RES_BIND_PULSE 5u    // pinned: what the host may read at any time
-#define KS_RES_BINDINGS 6u
+#define KS_RES_BIND_INBOX 6u    // pinned: head and text of a small batch, a stride apart
+#define KS_RES_BINDINGS 7u
 
 // Constants of the resident launch.
 #define KS_RES_CONST_ABI 0u            // KS_ABI_VERSION
@@ -30,6 +34,7 @@
 #define KS_RES_CONST_HIT_STRIDE 7u     // records
 #define KS_RES_CONST_PARK_US 8u        // without work before the program leaves; 0 = never
 #define KS_RES_CONST_LAUNCH 9u         // number of this launch, from 1
+#define KS_RES_CONST_INBOX_STRIDE 11u  // bytes; the text lies KS_RES_INBOX_TEXT before its end
 #define KS_RES_CONST_FIRST 10u          // sequence of the first batch of this launch
 
 // Control words.
@@ -60,10 +65,21 @@
 #define KS_RES_ANSWER_NS 2u        // from the first worker's arrival to the last one's leaving
 #define KS_RES_ANSWER_WORDS 16u
 
-// Pulse: written by the leader.
+// Pulse: written by the leader, but for the bells.
 #define KS_RES_PULSE_HEARTBEAT 0u
 #define KS_RES_PULSE_OPENED 1u  // batches it has opened
 #define KS_RES_PULSE_LEFT 2u    // number of the last launch that left by itself or when asked
-#define KS_RES_PULSE_WORDS 16u
+#define KS_RES_PULSE_WORDS 512u
+// The host's: a bell for each place of the ready ring. One load reads all four words.
+#define KS_RES_BELLS_AT 256u
+#define KS_RES_BELL_WORDS 4u
+#define KS_RES_BELL_READY 0u  // as a ready word; written last
+#define KS_RES_BELL_HEAD 1u   // bytes of head, blob table included; a multiple of 16
+#define KS_RES_BELL_TEXT 2u   // bytes of text from position 0 on; a multiple of 16
+
+// What a small batch may have.
+#define KS_RES_SMALL_TEXT 65536u  // bytes of text, besides the lead
+#define KS_RES_SMALL_BLOBS 4096u  // bytes of blob table and tile index
+#define KS_RES_INBOX_TEXT (KS_RES_SMALL_TEXT + 512u)
 
 #endif  // KS_RESIDENT_INL_

@@ -36,6 +36,7 @@ struct Resident {
   uint* answers;
   uint* hits;
   uint* pulse;
+  const uint* inbox;
   const Constants& constants;
 
   __device__ uint constant(uint i) const { return constants.words[i]; }
@@ -46,34 +47,99 @@ struct Resident {
   __device__ uint worker() const { return (blockIdx.x - 1u) * tuned::kWorkers + tuned::Worker(); }
 };
 
-// Block 0: one warp that looks for ready batches, opens the gate and gives signs of life.
-__device__ void Lead(const Resident& r) {
-  if (threadIdx.x != 0) return;
-  uint opened = r.constant(KS_RES_CONST_FIRST);
-  unsigned long long worked = Nanoseconds();
+// What the leader saw, for its block.
+struct Order {
+  uint ready;  // 0: leave
+  uint head_bytes;
+  uint text_bytes;
+};
+
+__device__ __forceinline__ bool Publishes(const Resident& r, uint ready, uint sequence) {
+  const uint due = KS_RES_READY_WORD(sequence, 0u) >> KS_RES_BATCH_BITS;
+  return ready >> KS_RES_BATCH_BITS == due &&
+         (ready & KS_RES_BATCH_MASK) < r.constant(KS_RES_CONST_BATCHES);
+}
+
+__device__ __forceinline__ uint4 Load4(const void* p) {
+  uint4 v;
+  asm volatile("ld.volatile.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(p)
+               : "memory");
+  return v;
+}
+
+__device__ void OpenGate(const Resident& r, uint& opened) {
+  ++opened;
+  Store(r.control + KS_RES_GATE, opened);
+  Store(r.pulse + KS_RES_PULSE_OPENED, opened);
+}
+
+// One thread looks for ready batches, opens the gate and gives signs of life, until a batch is to
+// be fetched or nothing more is to be done.
+__device__ Order Watch(const Resident& r, uint& opened) {
   const unsigned long long park = 1000ull * r.constant(KS_RES_CONST_PARK_US);
-  bool ended = false;
-  for (uint turn = 0; !ended; ++turn) {
-    const uint ready = Load(r.control + KS_RES_READY_AT + opened % KS_RES_READY);
-    const bool is_next =
-        ready >> KS_RES_BATCH_BITS == KS_RES_READY_WORD(opened, 0u) >> KS_RES_BATCH_BITS;
-    if (is_next && (ready & KS_RES_BATCH_MASK) < r.constant(KS_RES_CONST_BATCHES)) {
+  unsigned long long worked = Nanoseconds();
+  for (uint turn = 0;; ++turn) {
+    const uint place = opened % KS_RES_READY;
+    if (Publishes(r, Load(r.control + KS_RES_READY_AT + place), opened)) {
       __threadfence_system();
-      ++opened;
-      Store(r.control + KS_RES_GATE, opened);
-      Store(r.pulse + KS_RES_PULSE_OPENED, opened);
+      OpenGate(r, opened);
       worked = Nanoseconds();
       continue;
     }
+    const uint4 bell = Load4(r.pulse + KS_RES_BELLS_AT + place * KS_RES_BELL_WORDS);
+    if (Publishes(r, bell.x, opened)) return {bell.x, bell.y, bell.z};
     if (turn % 64u != 0u) continue;
     Store(r.pulse + KS_RES_PULSE_HEARTBEAT, turn);
     const bool idle = park != 0 && Nanoseconds() - worked > park;
-    ended = idle || Load(r.control + KS_RES_STOP) == r.constant(KS_RES_CONST_LAUNCH);
+    if (idle || Load(r.control + KS_RES_STOP) == r.constant(KS_RES_CONST_LAUNCH)) return {};
   }
+}
+
+// All threads of the leading block: pinned memory over the link, sixteen bytes a load.
+__device__ void Fetch(const void* from, void* to, uint bytes) {
+  const auto* source = static_cast<const uint4*>(from);
+  auto* target = static_cast<uint4*>(to);
+  for (uint i = threadIdx.x; i < bytes / 16u; i += tuned::kBlockThreads) {
+    target[i] = Load4(source + i);
+  }
+}
+
+__device__ void FetchBatch(const Resident& r, const Order& order) {
+  const uint batch = order.ready & KS_RES_BATCH_MASK;
+  const uint stride = r.constant(KS_RES_CONST_INBOX_STRIDE);
+  const uint text_at = stride - KS_RES_INBOX_TEXT;
+  const char* inbox = reinterpret_cast<const char*>(r.inbox) + static_cast<size_t>(batch) * stride;
+  char* head = reinterpret_cast<char*>(r.head(batch));
+  Fetch(inbox, head, min(order.head_bytes, text_at));
+  Fetch(inbox + text_at, head + r.constant(KS_RES_CONST_TEXT_AT),
+        min(order.text_bytes, KS_RES_INBOX_TEXT));
+}
+
+// Block 0.
+__device__ void Lead(const Resident& r) {
+  __shared__ Order order;
+  uint opened = r.constant(KS_RES_CONST_FIRST);  // the first thread's
+  while (true) {
+    if (threadIdx.x == 0) order = Watch(r, opened);
+    __syncthreads();
+    if (order.ready == 0u) break;
+    FetchBatch(r, order);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      Store(r.control + KS_RES_READY_AT + opened % KS_RES_READY, order.ready);
+      __threadfence();
+      OpenGate(r, opened);
+    }
+  }
+  if (threadIdx.x != 0) return;
   // Only the leader decides, so that all workers leave before the same batch. What is published
   // from now on waits for the next launch.
   __threadfence_system();
   Store(r.control + KS_RES_STOPPED, r.constant(KS_RES_CONST_LAUNCH));
+  __threadfence_system();
   Store(r.pulse + KS_RES_PULSE_LEFT, r.constant(KS_RES_CONST_LAUNCH));
 }
 
@@ -190,9 +256,9 @@ extern "C" __global__ void __launch_bounds__(tuned::kBlockThreads, 1)
 // Block 0 leads, the others work.
 extern "C" __global__ void __launch_bounds__(tuned::kBlockThreads, 1)
     keysieve_resident(uint32_t* control, uint32_t* area, uint32_t* tables, uint32_t* answers,
-                      uint32_t* hits, uint32_t* pulse, Constants constants) {
+                      uint32_t* hits, uint32_t* pulse, uint32_t* inbox, Constants constants) {
   __shared__ BlockState block;
-  const Resident resident{control, area, tables, answers, hits, pulse, constants};
+  const Resident resident{control, area, tables, answers, hits, pulse, inbox, constants};
   if (constants.words[KS_RES_CONST_ABI] != KS_ABI_VERSION) return;
   if (blockIdx.x == 0) {
     Lead(resident);

@@ -110,6 +110,7 @@ absl::StatusOr<backends::Ticket> BatchBuffers::SubmitTextClear() {
 
 void BatchBuffers::ClearHostText() {
   std::memset(text_in_->host(), 0, text_in_->size());
+  if (engine_ != nullptr) std::memset(engine_->inbox_text(index_), 0, KS_RES_INBOX_TEXT);
   host_text_end_ = KS_TEXT_LEAD;
 }
 
@@ -302,24 +303,42 @@ absl::StatusOr<backends::Ticket> BatchBuffers::SubmitEpoch(const backends::Progr
 }
 
 absl::Status BatchBuffers::PublishEpoch(const EpochPlan& plan, uint64_t table_words) {
-  uploads_.clear();
-  auto* head = reinterpret_cast<uint32_t*>(head_in_->host());
+  const Packing& packing = *plan.packing;
+  const uint64_t small_blobs = packing.blobs.size() * sizeof(Blob) + packing.tile_index.size() * 4;
+  const bool small = borrowed_ == nullptr && packing.text_bytes() <= KS_RES_SMALL_TEXT &&
+                     small_blobs <= KS_RES_SMALL_BLOBS;
+  std::byte* head_in = small ? engine_->inbox_head(index_) : head_in_->host();
+  auto* head = reinterpret_cast<uint32_t*>(head_in);
   WriteControl(plan, head + KS_RES_HEAD_WORDS);
-  const uint64_t blob_bytes = WriteBlobs(*plan.packing, head_in_->host() + engine_->blobs_offset());
+  const uint64_t blob_bytes = WriteBlobs(packing, head_in + engine_->blobs_offset());
   auto constants = Constants(plan, table_words);
   constants[KS_CONST_HIT_CAPACITY] = static_cast<uint32_t>(engine_->hits(index_).size());
   constants[KS_CONST_HIT_TAG] = TagOf(plan.epoch);
-  const uint32_t end = plan.packing->text_end;
+  const uint32_t end = packing.text_end;
   engine_->WriteHead(head, constants, end, RoundUp4(std::max(device_text_end_, end)));
+  device_text_end_ = std::max(device_text_end_, end);
+  cleared_text_end_ = end;
+  resident_results_ = true;
+  if (small) return RingEpoch(packing, engine_->blobs_offset() + blob_bytes);
+  uploads_.clear();
   // One copy carries everything but the text: each copy costs the link what 100 KB cost it.
   const uint64_t head_bytes = engine_->blobs_offset() + blob_bytes;
   uploads_.push_back({.from = {head_in_.get(), 0, head_bytes},
                       .to = {&engine_->area(), engine_->head_at(index_), head_bytes}});
-  AddTextRuns(*plan.packing);
-  device_text_end_ = std::max(device_text_end_, end);
-  cleared_text_end_ = end;
-  resident_results_ = true;
+  AddTextRuns(packing);
   return engine_->Publish(index_, uploads_);
+}
+
+absl::Status BatchBuffers::RingEpoch(const Packing& packing, uint64_t head_bytes) {
+  const auto up16 = [](uint64_t bytes) { return static_cast<uint32_t>((bytes + 15) / 16 * 16); };
+  // What lies between the text's end and the next sixteenth byte goes along: zeros.
+  const uint32_t text_bytes = up16(packing.text_end);
+  std::byte* text = engine_->inbox_text(index_);
+  std::memcpy(text, text_in_->host(), packing.text_end);
+  const uint32_t used = std::max(text_bytes, inbox_text_end_);  // by an earlier batch
+  std::memset(text + packing.text_end, 0, used - packing.text_end);
+  inbox_text_end_ = text_bytes;
+  return engine_->Ring(index_, up16(head_bytes), text_bytes);
 }
 
 absl::StatusOr<backends::Ticket> BatchBuffers::SubmitHitRead(uint32_t first, uint32_t last) {

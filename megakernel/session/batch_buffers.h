@@ -114,6 +114,7 @@ class BatchBuffers {
   const backends::Buffer& Blobs() const { return *(unified_ ? blobs_in_ : blobs_); }
   const backends::Buffer& Hits() const { return *(unified_ ? hits_out_ : hits_); }
   void AddTextRuns(const Packing& packing);
+  absl::Status RingEpoch(const Packing& packing, uint64_t head_bytes);
   void AddTextCopies(const EpochPlan& plan);
   backends::BufferRange TextRange(uint64_t begin, uint64_t end) const;
   backends::BufferRange BlobRange(uint64_t bytes) const;
@@ -135,6 +136,7 @@ class BatchBuffers {
   const backends::Buffer* borrowed_ = nullptr;  // where the text lies if it was not staged
   std::vector<TextRun> runs_;
   uint32_t hit_capacity_ = 0;
+  uint32_t inbox_text_end_ = 0;               // inbox text may be not zero before it
   uint32_t host_text_end_ = KS_TEXT_LEAD;     // pinned text may be not zero before it
   uint32_t device_text_end_ = KS_TEXT_LEAD;   // device text likewise
   uint32_t cleared_text_end_ = KS_TEXT_LEAD;  // what it is once the epoch has completed

@@ -189,7 +189,8 @@ absl::Status EpochSession::Examine(InFlight& batch) {
 
 // Any one thread: touches nothing but the batch and its table's lengths, which it holds.
 void EpochSession::Decode(InFlight& batch) {
-  HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths);
+  HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths,
+                         batch.place->scratch);
   if (batch.range.count != 0) {
     const auto records = batch.buffers->hits(static_cast<uint32_t>(batch.counts.hits));
     const absl::Status taken =
@@ -220,7 +221,8 @@ absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
   if (batch.stage == Stage::kSettled) KS_RETURN_IF_ERROR(Examine(batch));
   if (ended()) return ended_;
   if (batch.range.count != 0 && !batch.decoding) {
-    HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths);
+    HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths,
+                           batch.place->scratch);
     KS_RETURN_IF_ERROR(Overflowed(batch) ? ReplayAll(batch, collector)
                                          : FinishPutOff(batch, collector));
     batch.hits = collector.Results();

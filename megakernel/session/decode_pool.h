@@ -6,6 +6,7 @@
 //   pool.Run([&] { Decode(batch); batch.done.store(true); });
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -35,6 +36,7 @@ class DecodePool {
   CondVar given_;
   std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<uint32_t> waiting_{0};  // tasks; looked at for a while before a thread sleeps
   std::vector<std::thread> threads_;
 };
 

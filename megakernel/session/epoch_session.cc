@@ -97,6 +97,7 @@ absl::Status EpochSession::OpenEngine(const Layout& layout) {
       .text_buffer_bytes = layout.text_buffer_bytes,
       .hits = geometry.hits_per_batch,
       .blocks = options_.resident_blocks != 0 ? options_.resident_blocks : all / 4,
+      .recorder = options_.recorder,
       .park_after = options_.park_after};
   KS_ASSIGN_OR_RETURN(engine_, ResidentEngine::Create(device_, shape, *images_.resident, *tables_));
   return absl::OkStatus();

@@ -74,6 +74,7 @@ class EpochSession final : public Session {
     std::unique_ptr<BatchBuffers> buffers;
     std::unique_ptr<Ring> own_ring;
     Ring* ring = nullptr;
+    HitScratch scratch;  // of whoever decodes the batch
   };
 
   struct InFlight {

@@ -129,6 +129,9 @@ absl::Status HitCollector::Misplaced(const EpochView& view, const HitRecord& rec
 absl::Status HitCollector::PlaceAll(const EpochView& view, std::span<const HitRecord> records) {
   const uint32_t tag = view.tagged ? TagOf(view.epoch) : 0;
   const uint32_t tag_mask = view.tagged ? ~0u << KS_HIT_TAG_SHIFT : 0;
+  uint64_t* const keys = scratch_.keys.data();
+  uint32_t* const next = scratch_.next.data();
+  const uint32_t* const starts = scratch_.starts.data();
   for (size_t i = 0; i < records.size(); ++i) {
     const HitRecord record = records[i];
     const uint32_t literal = record.literal();
@@ -140,34 +143,36 @@ absl::Status HitCollector::PlaceAll(const EpochView& view, std::span<const HitRe
       return Misplaced(view, record, i);
     }
     const Slot& slot = view.published[place];
-    if (position < slot.begin || position >= slot.end || next_[place] == starts_[place + 1]) {
+    if (position < slot.begin || position >= slot.end || next[place] == starts[place + 1]) {
       return Misplaced(view, record, i);
     }
-    keys_[next_[place]++] = uint64_t{position} << kPositionShift |
-                            uint64_t{lengths_[literal]} << kLengthShift | literal;
+    keys[next[place]++] = uint64_t{position} << kPositionShift |
+                          uint64_t{lengths_[literal]} << kLengthShift | literal;
   }
   return absl::OkStatus();
 }
 
 absl::Status HitCollector::Take(const EpochView& view, std::span<const HitRecord> records) {
-  const size_t before = keys_.size();
-  starts_.assign(1, static_cast<uint32_t>(before));
+  const size_t before = count_;
+  std::vector<uint32_t>& starts = scratch_.starts;
+  starts.assign(1, static_cast<uint32_t>(before));
   for (uint32_t i = 0; i < view.range.count; ++i) {
-    starts_.push_back(starts_.back() + view.returned[i].hits);
+    starts.push_back(starts.back() + view.returned[i].hits);
   }
-  if (starts_.back() - before != records.size()) {
-    return Violation(Cat("the slots count ", starts_.back() - before, " hits, there are ",
+  if (starts.back() - before != records.size()) {
+    return Violation(Cat("the slots count ", starts.back() - before, " hits, there are ",
                          records.size(), " records"));
   }
-  next_.assign(starts_.begin(), starts_.end() - 1);
-  keys_.resize(starts_.back());
+  scratch_.next.assign(starts.begin(), starts.end() - 1);
+  count_ = starts.back();
+  if (scratch_.keys.size() < count_) scratch_.keys.resize(count_);
   // As many records as places, none placed twice: so every slot gets its own count.
   KS_RETURN_IF_ERROR(PlaceAll(view, records));
   for (uint32_t i = 0; i < view.range.count; ++i) {
-    uint64_t* const first = keys_.data() + starts_[i];
-    uint64_t* const last = keys_.data() + starts_[i + 1];
+    uint64_t* const first = scratch_.keys.data() + starts[i];
+    uint64_t* const last = scratch_.keys.data() + starts[i + 1];
     SortSlot(view.published[i], first, last);
-    if (first != last && starts_[i] != 0 && *(first - 1) > *first) ordered_ = false;
+    if (first != last && starts[i] != 0 && *(first - 1) > *first) ordered_ = false;
   }
   return absl::OkStatus();
 }
@@ -192,49 +197,59 @@ void HitCollector::SortSlot(const Slot& slot, uint64_t* first, uint64_t* last) {
     return (static_cast<uint32_t>(key >> kPositionShift) - slot.begin) >> shift;
   };
   const uint32_t buckets = (span >> shift) + 1;
-  buckets_.assign(buckets + 1, 0);
-  for (const uint64_t* key = first; key != last; ++key) ++buckets_[bucket(*key) + 1];
-  for (uint32_t i = 1; i <= buckets; ++i) buckets_[i] += buckets_[i - 1];
-  spare_.resize(std::max(spare_.size(), count));
-  for (const uint64_t* key = first; key != last; ++key) spare_[buckets_[bucket(*key)]++] = *key;
+  std::vector<uint32_t>& ends = scratch_.buckets;
+  std::vector<uint64_t>& spare = scratch_.spare;
+  ends.assign(buckets + 1, 0);
+  for (const uint64_t* key = first; key != last; ++key) ++ends[bucket(*key) + 1];
+  for (uint32_t i = 1; i <= buckets; ++i) ends[i] += ends[i - 1];
+  if (spare.size() < count) spare.resize(count);
+  for (const uint64_t* key = first; key != last; ++key) spare[ends[bucket(*key)]++] = *key;
   // Each bucket's start has become its end.
-  for (uint32_t i = 0, begin = 0; i < buckets; begin = buckets_[i++]) {
-    if (buckets_[i] - begin > 1) std::sort(&spare_[begin], &spare_[0] + buckets_[i]);
+  for (uint32_t i = 0, begin = 0; i < buckets; begin = ends[i++]) {
+    const uint32_t size = ends[i] - begin;
+    if (size < 2) continue;
+    uint64_t* const keys = spare.data() + begin;
+    if (size > 2) {
+      std::sort(keys, keys + size);
+    } else if (keys[1] < keys[0]) {
+      std::swap(keys[0], keys[1]);
+    }
   }
-  std::copy_n(spare_.data(), count, first);
+  std::copy_n(spare.data(), count, first);
 }
 
 // ---- results ----
 
 absl::Status HitCollector::TakeBlob(const Blob& blob, size_t first, size_t last,
                                     std::vector<LiteralHit>& hits) const {
-  hits.resize(last - first);
-  for (size_t i = first; i < last; ++i) {
-    const auto position = static_cast<uint32_t>(keys_[i] >> kPositionShift);
-    const uint64_t length = keys_[i] >> kLengthShift & 0xff;
+  hits.reserve(last - first);
+  for (const uint64_t* next = scratch_.keys.data() + first; next != scratch_.keys.data() + last;
+       ++next) {
+    const uint64_t key = *next;
+    const auto position = static_cast<uint32_t>(key >> kPositionShift);
+    const uint64_t length = key >> kLengthShift & 0xff;
     if (position < blob.own_begin || position >= blob.own_end || length > blob.end - position) {
       return Violation(Cat("a hit of ", length, " bytes at ", position, " lies in no piece"));
     }
     const uint64_t start = position - blob.begin;
-    hits[i - first] = {start, start + length,
-                       static_cast<uint32_t>(keys_[i] & KS_HIT_LITERAL_MASK)};
+    hits.push_back({start, start + length, static_cast<uint32_t>(key & KS_HIT_LITERAL_MASK)});
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<PieceHits> HitCollector::Results() {
-  if (!ordered_) std::sort(keys_.begin(), keys_.end());
+  const uint64_t* const keys = scratch_.keys.data();
+  if (!ordered_) std::sort(scratch_.keys.begin(), scratch_.keys.begin() + count_);
   PieceHits results(packing_.blobs.size());
   size_t next = 0;
-  for (size_t i = 0; i < packing_.blobs.size() && next < keys_.size(); ++i) {
+  for (size_t i = 0; i < packing_.blobs.size() && next < count_; ++i) {
     const Blob& blob = packing_.blobs[i];
-    const auto last =
-        std::lower_bound(keys_.begin() + next, keys_.end(), uint64_t{blob.end} << kPositionShift) -
-        keys_.begin();
+    const size_t last =
+        std::lower_bound(keys + next, keys + count_, uint64_t{blob.end} << kPositionShift) - keys;
     KS_RETURN_IF_ERROR(TakeBlob(blob, next, last, results[packing_.piece_of[i]]));
     next = last;
   }
-  if (next < keys_.size()) return Violation("a hit lies past the last piece");
+  if (next < count_) return Violation("a hit lies past the last piece");
   return results;
 }
 

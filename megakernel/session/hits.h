@@ -62,11 +62,20 @@ inline bool PutOff(const Slot& returned) {
 // Collects the hits of a batch over one epoch or, after an overflow, several. The device leaves
 // them in any order; each slot's are sorted by themselves, in the time of a few passes. One thread
 // at a time, which need not be the lane's.
+// What decoding works in; kept from batch to batch, so that it need not be allocated again.
+struct HitScratch {
+  std::vector<uint64_t> keys;   // position, length, literal: 32, 8 and 20 bits
+  std::vector<uint64_t> spare;  // a slot's, while it is sorted
+  std::vector<uint32_t> buckets;
+  std::vector<uint32_t> starts;  // of each slot's keys
+  std::vector<uint32_t> next;    // key that a slot's next record becomes
+};
+
 class HitCollector {
  public:
-  // `lengths`: of each literal. Both are borrowed until Results().
-  HitCollector(const Packing& packing, std::span<const uint8_t> lengths)
-      : packing_(packing), lengths_(lengths) {}
+  // `lengths`: of each literal. All are borrowed until Results().
+  HitCollector(const Packing& packing, std::span<const uint8_t> lengths, HitScratch& scratch)
+      : packing_(packing), lengths_(lengths), scratch_(scratch) {}
 
   // Takes all records of an epoch whose counts were read and fitted the queue. INTERNAL names the
   // record that is out of bounds, or the slot whose count does not match.
@@ -84,12 +93,9 @@ class HitCollector {
 
   const Packing& packing_;
   std::span<const uint8_t> lengths_;
-  std::vector<uint64_t> keys_;     // position, length, literal: 32, 8 and 20 bits
-  bool ordered_ = true;            // the keys are, from slot to slot
-  std::vector<uint32_t> next_;     // key that a slot's next record becomes
-  std::vector<uint32_t> starts_;   // of each slot's keys
-  std::vector<uint32_t> buckets_;  // of the sort, with its spare room
-  std::vector<uint64_t> spare_;
+  HitScratch& scratch_;
+  size_t count_ = 0;     // of keys
+  bool ordered_ = true;  // the keys are, from slot to slot
 };
 
 }  // namespace keysieve::megakernel

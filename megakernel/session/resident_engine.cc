@@ -39,6 +39,7 @@ ResidentEngine::ResidentEngine(backends::Device& device, const ResidentShape& sh
   blobs_at_ = RoundUp(head, 256);
   text_at_ = RoundUp(blobs_at_ + uint64_t{shape.blob_words} * 4, 256);
   area_stride_ = RoundUp(text_at_ + shape.text_buffer_bytes, kStrideBytes);
+  inbox_stride_ = RoundUp(blobs_at_ + KS_RES_SMALL_BLOBS, 256) + KS_RES_INBOX_TEXT;
   answer_stride_ =
       static_cast<uint32_t>(RoundUp(KS_RES_ANSWER_WORDS + uint64_t{shape.control_words}, 64));
 }
@@ -64,6 +65,7 @@ absl::Status ResidentEngine::Allocate(const backends::Image& image) {
                         {&answers_, MemoryKind::kPinned, batches * answer_stride_ * 4},
                         {&hits_, MemoryKind::kPinned, batches * shape_.hits * sizeof(HitRecord)},
                         {&pulse_, MemoryKind::kPinned, KS_RES_PULSE_WORDS * 4},
+                        {&inbox_, MemoryKind::kPinned, batches * inbox_stride_},
                         {&note_, MemoryKind::kPinned, 64}};
   std::vector<backends::Fill> fills;
   for (const Want& want : wants) {
@@ -80,7 +82,7 @@ absl::Status ResidentEngine::Allocate(const backends::Image& image) {
 
 uint64_t ResidentEngine::resident_bytes() const {
   uint64_t total = 0;
-  for (const auto* buffer : {&control_, &area_, &answers_, &hits_, &pulse_, &note_}) {
+  for (const auto* buffer : {&control_, &area_, &answers_, &hits_, &pulse_, &inbox_, &note_}) {
     total += (*buffer)->size();
   }
   return total;
@@ -118,7 +120,8 @@ absl::Status ResidentEngine::Launch() {
   const BufferRange bindings[KS_RES_BINDINGS] = {
       {control_.get(), 0, control_->size()}, {area_.get(), 0, area_->size()},
       {&tables_, 0, tables_.size()},         {answers_.get(), 0, answers_->size()},
-      {hits_.get(), 0, hits_->size()},       {pulse_.get(), 0, pulse_->size()}};
+      {hits_.get(), 0, hits_->size()},       {pulse_.get(), 0, pulse_->size()},
+      {inbox_.get(), 0, inbox_->size()}};
   std::array<uint32_t, KS_CONSTANTS> constants{};
   constants[KS_RES_CONST_ABI] = KS_ABI_VERSION;
   constants[KS_RES_CONST_BATCHES] = shape_.batches;
@@ -130,6 +133,7 @@ absl::Status ResidentEngine::Launch() {
   constants[KS_RES_CONST_HIT_STRIDE] = shape_.hits;
   constants[KS_RES_CONST_PARK_US] = static_cast<uint32_t>(
       std::min<int64_t>(std::chrono::microseconds(shape_.park_after).count(), UINT32_MAX));
+  constants[KS_RES_CONST_INBOX_STRIDE] = static_cast<uint32_t>(inbox_stride_);
   constants[KS_RES_CONST_LAUNCH] = launch_ + 1;
   constants[KS_RES_CONST_FIRST] = Pulse(KS_RES_PULSE_OPENED);
   const backends::Launch launch{.program = program_.get(),
@@ -151,11 +155,12 @@ absl::Status ResidentEngine::Join(Clock::time_point deadline) {
   return absl::DataLossError(Cat("the resident program failed: ", Message(left.status())));
 }
 
-absl::Status ResidentEngine::Look() {
+absl::Status ResidentEngine::Look(Clock::time_point deadline) {
   if (!running_) return absl::OkStatus();
   const bool said = Pulse(KS_RES_PULSE_LEFT) == launch_;
   if (!said && !device_.Done(kernel_)) return absl::OkStatus();
-  KS_RETURN_IF_ERROR(Join(Clock::now() + kLeaving));
+  // It leaves once the batches it has opened are done.
+  KS_RETURN_IF_ERROR(Join(deadline));
   if (Pulse(KS_RES_PULSE_LEFT) == launch_) return absl::OkStatus();
   return absl::DataLossError("the resident program ended by itself, without a word");
 }
@@ -174,15 +179,57 @@ absl::Status ResidentEngine::Park(Clock::time_point deadline) {
 // ---- batches ----
 
 absl::Status ResidentEngine::Publish(uint32_t batch, std::span<const Copy> copies) {
-  KS_RETURN_IF_ERROR(Look());
+  KS_RETURN_IF_ERROR(Look(Clock::now() + kLeaving));
   if (!running_) KS_RETURN_IF_ERROR(Launch());  // if it can't come, nothing was published
   const uint32_t sequence = next_sequence_;
   const BufferRange word{control_.get(), (KS_RES_READY_AT + sequence % KS_RES_READY) * 4, 4};
   KS_ASSIGN_OR_RETURN(const backends::Ticket ticket,
                       device_.CopyThenWriteWord(copies, word, KS_RES_READY_WORD(sequence, batch)));
-  published_[batch] = {sequence, ticket};
+  published_[batch] = {.sequence = sequence, .ticket = ticket};
   ++next_sequence_;
   return absl::OkStatus();
+}
+
+std::byte* ResidentEngine::inbox_head(uint32_t batch) const {
+  return inbox_->host() + batch * inbox_stride_;
+}
+
+std::byte* ResidentEngine::inbox_text(uint32_t batch) const {
+  return inbox_head(batch) + inbox_stride_ - KS_RES_INBOX_TEXT;
+}
+
+absl::Status ResidentEngine::Ring(uint32_t batch, uint32_t head_bytes, uint32_t text_bytes) {
+  // The program says itself when it has left: no call of the driver for that.
+  if (!running_ || Pulse(KS_RES_PULSE_LEFT) == launch_) {
+    KS_RETURN_IF_ERROR(Look(Clock::now() + kLeaving));
+    if (!running_) KS_RETURN_IF_ERROR(Launch());
+  }
+  const uint32_t sequence = next_sequence_++;
+  auto* bell = reinterpret_cast<uint32_t*>(pulse_->host()) + KS_RES_BELLS_AT +
+               sequence % KS_RES_READY * KS_RES_BELL_WORDS;
+  bell[KS_RES_BELL_HEAD] = head_bytes;
+  bell[KS_RES_BELL_TEXT] = text_bytes;
+  std::atomic_ref<uint32_t>(bell[KS_RES_BELL_READY])
+      .store(KS_RES_READY_WORD(sequence, batch), std::memory_order_release);
+  published_[batch] = {.sequence = sequence,
+                       .text_bytes = text_bytes - KS_TEXT_LEAD,
+                       .head_bytes = head_bytes,
+                       .at = Clock::now()};
+  if (shape_.recorder != nullptr) shape_.recorder->Submitted();
+  return absl::OkStatus();
+}
+
+// A rung batch passed no submission of the device, which would have recorded it.
+void ResidentEngine::Record(const Published& published, uint64_t kernel_ns) const {
+  if (shape_.recorder == nullptr) return;
+  evidence::DispatchRecord record;
+  record.launched = true;
+  record.uploads.bytes[static_cast<size_t>(evidence::Traffic::kText)] = published.text_bytes;
+  record.uploads.bytes[static_cast<size_t>(evidence::Traffic::kControl)] = published.head_bytes;
+  const auto whole = std::chrono::nanoseconds(Clock::now() - published.at).count();
+  record.submit_to_complete_ns = static_cast<uint64_t>(whole);
+  record.kernel_ns = std::min<uint64_t>(kernel_ns, record.submit_to_complete_ns);
+  shape_.recorder->Completed(record);
 }
 
 bool ResidentEngine::Answered(uint32_t batch) const {
@@ -197,7 +244,7 @@ absl::StatusOr<uint64_t> ResidentEngine::Wait(uint32_t batch, Clock::time_point 
     const bool left = running_ && Pulse(KS_RES_PULSE_LEFT) == launch_;
     if (left || now - looked > kLookEvery) {
       looked = now;
-      KS_RETURN_IF_ERROR(Look());
+      KS_RETURN_IF_ERROR(Look(deadline));
       // It parked while this batch was on its way.
       if (!running_ && !Answered(batch)) KS_RETURN_IF_ERROR(Launch());
     }
@@ -210,10 +257,17 @@ absl::StatusOr<uint64_t> ResidentEngine::Wait(uint32_t batch, Clock::time_point 
     if (now - begun > kEager)
       std::this_thread::sleep_for(std::min<Clock::duration>(kNap, deadline - now));
   }
+  const uint64_t ns = Answer(batch)[KS_RES_ANSWER_NS];
+  Published& published = published_[batch];
+  if (published.ticket == 0) {
+    Record(published, ns);
+    return ns;
+  }
   // Copies are done, since the word that follows them was seen; this is their bookkeeping.
-  KS_RETURN_IF_ERROR(device_.Wait(published_[batch].ticket, deadline + kLeaving).status());
-  published_[batch].ticket = 0;
-  return Answer(batch)[KS_RES_ANSWER_NS];
+  const Clock::time_point soon = Clock::now() + kLeaving;
+  KS_RETURN_IF_ERROR(device_.Wait(published.ticket, soon).status());
+  published.ticket = 0;
+  return ns;
 }
 
 }  // namespace keysieve::megakernel

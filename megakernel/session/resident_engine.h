@@ -28,9 +28,10 @@ struct ResidentShape {
   uint32_t batches = 0;        // at most KS_RES_READY
   uint32_t control_words = 0;  // control block and ring of one batch
   uint32_t blob_words = 0;
-  uint64_t text_buffer_bytes = 0;  // lead and slack included
-  uint32_t hits = 0;               // records of one batch
-  uint32_t blocks = 0;             // workgroups that scan
+  uint64_t text_buffer_bytes = 0;                // lead and slack included
+  uint32_t hits = 0;                             // records of one batch
+  uint32_t blocks = 0;                           // workgroups that scan
+  evidence::DeviceRecorder* recorder = nullptr;  // of batches that no submission carries
   std::chrono::milliseconds park_after{0};
 };
 
@@ -56,6 +57,12 @@ class ResidentEngine {
                  uint32_t clear_end) const;
   // Starts or wakes the program if it is not there, and publishes `batch` behind `copies`.
   absl::Status Publish(uint32_t batch, std::span<const backends::Copy> copies);
+  // The same for a small batch, whose head and text the caller wrote to the inbox: text from its
+  // position 0 on, a multiple of 16 bytes each. Needs no call of the device while the program is
+  // there.
+  absl::Status Ring(uint32_t batch, uint32_t head_bytes, uint32_t text_bytes);
+  std::byte* inbox_head(uint32_t batch) const;
+  std::byte* inbox_text(uint32_t batch) const;
   bool Answered(uint32_t batch) const;
   // Nanoseconds the device spent. DEADLINE_EXCEEDED: still pending. DATA_LOSS: the device or the
   // program is gone. Wakes a program that parked before it saw the batch.
@@ -74,29 +81,34 @@ class ResidentEngine {
   uint64_t resident_bytes() const;
 
  private:
+  struct Published {
+    uint32_t sequence = 0;
+    backends::Ticket ticket = 0;  // of its copies; 0: waited for, or rung
+    uint32_t text_bytes = 0;      // if it was rung
+    uint32_t head_bytes = 0;
+    backends::Clock::time_point at;
+  };
+
   ResidentEngine(backends::Device& device, const ResidentShape& shape,
                  const backends::Buffer& tables);
   absl::Status Allocate(const backends::Image& image);
   absl::Status Launch();
   // Takes notice of a program that has left; DATA_LOSS if it was not meant to.
-  absl::Status Look();
+  absl::Status Look(backends::Clock::time_point deadline);
   absl::Status Join(backends::Clock::time_point deadline);
+  void Record(const Published& published, uint64_t kernel_ns) const;
   uint32_t Pulse(uint32_t word) const;
   const uint32_t* Answer(uint32_t batch) const;
-
-  struct Published {
-    uint32_t sequence = 0;
-    backends::Ticket ticket = 0;  // of its copies; 0: waited for
-  };
 
   backends::Device& device_;
   const ResidentShape shape_;
   const backends::Buffer& tables_;
   uint64_t blobs_at_ = 0, text_at_ = 0, area_stride_ = 0;  // bytes
-  uint32_t answer_stride_ = 0;                             // words
+  uint64_t inbox_stride_ = 0;
+  uint32_t answer_stride_ = 0;  // words
   std::unique_ptr<backends::Program> program_;
-  std::unique_ptr<backends::Buffer> control_, area_;                 // device
-  std::unique_ptr<backends::Buffer> answers_, hits_, pulse_, note_;  // pinned
+  std::unique_ptr<backends::Buffer> control_, area_;                         // device
+  std::unique_ptr<backends::Buffer> answers_, hits_, pulse_, inbox_, note_;  // pinned
   std::vector<Published> published_;
   uint32_t next_sequence_ = 0;
   uint32_t launch_ = 0;  // number of the current or last one

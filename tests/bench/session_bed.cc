@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<Session>> TestBed::OpenSession(const megakernel::
   options.geometry = geometry;
   options.watchdog = std::chrono::seconds(60);
   options.policy = policy;
+  options.decode_threads = options_.decode_threads;
   return Session::Open(*device_, options);
 }
 
@@ -66,18 +67,20 @@ void TestBed::Report(const std::string& name, nlohmann::json fields) const {
   fields["driver"] = device_->identity().driver;
   fields["literals"] = literals_.size();
   fields["text_bytes"] = text_bytes_;
+  if (options_.decode_threads != 0) fields["decode_threads"] = options_.decode_threads;
   std::cout << fields.dump() << std::endl;
 }
 
 absl::StatusOr<uint64_t> BulkRound(Session& session, megakernel::TableHandle table,
                                    const TestBed& bed, const std::vector<Stretch>& stretches) {
   uint64_t hits = 0;
+  const size_t batches = stretches.size() * kPasses;
   size_t taken = 0;
-  for (size_t next = 0; taken < stretches.size();) {
-    if (next < stretches.size()) {
-      const auto id = session.Submit({.table = table,
-                                      .pieces = std::span(&stretches[next].piece, 1),
-                                      .pinned = &bed.pinned()});
+  for (size_t next = 0; taken < batches;) {
+    if (next < batches) {
+      const megakernel::Piece& piece = stretches[next % stretches.size()].piece;
+      const auto id =
+          session.Submit({.table = table, .pieces = std::span(&piece, 1), .pinned = &bed.pinned()});
       if (id.ok()) {
         ++next;
         KS_RETURN_IF_ERROR(session.Flush());

@@ -35,6 +35,8 @@ absl::StatusOr<MeasureOptions> Parse(int argc, char** argv) {
       options.only = value;
     } else if (name == "--seconds") {
       options.seconds = std::strtod(value.c_str(), nullptr);
+    } else if (name == "--decode-threads") {
+      options.decode_threads = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
     } else if (name == "--repeat") {
       options.repeat = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
     } else if (name == "--threads") {

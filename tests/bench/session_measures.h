@@ -21,7 +21,8 @@ struct MeasureOptions {
   std::string patterns, text, only;
   double seconds = 3;  // of each measurement
   uint32_t threads = 1;
-  uint32_t repeat = 4;  // of the text
+  uint32_t repeat = 4;          // of the text
+  uint32_t decode_threads = 0;  // 0 = the session's choice
 };
 
 // A stretch of the pinned text as one piece, with the margin that the longest literal needs.
@@ -71,7 +72,10 @@ absl::Status MeasureMixed(TestBed& bed);
 // Pinned memory to hits against Vectorscan on all cores; the hits must be the same.
 absl::Status MeasurePeer(TestBed& bed);
 
-// Submits every stretch as a batch and takes every result. Returns hits found.
+// A round goes over the text this often, so that its beginning and end weigh little.
+inline constexpr uint32_t kPasses = 4;
+
+// Submits every stretch as a batch, kPasses times, and takes every result. Returns hits found.
 absl::StatusOr<uint64_t> BulkRound(megakernel::Session& session, megakernel::TableHandle table,
                                    const TestBed& bed, const std::vector<Stretch>& stretches);
 

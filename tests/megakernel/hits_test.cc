@@ -44,12 +44,13 @@ class Hits : public testing::Test {
   }
   EpochView View() const { return {5, range_, 8, published_, returned_, control_}; }
   absl::Status Take() {
-    HitCollector collector(packing_, lengths_);
+    HitCollector collector(packing_, lengths_, scratch_);
     const absl::Status taken = collector.Take(View(), records_);
     return taken.ok() ? collector.Results().status() : taken;
   }
 
   Packing packing_;
+  HitScratch scratch_;
   const std::vector<uint8_t> lengths_ = {3, 20, 1};
   const SlotRange range_ = {7, 2};  // wraps in a ring of 8
   std::vector<Slot> published_, returned_;
@@ -65,7 +66,7 @@ TEST_F(Hits, GoToTheirPiecesSortedByStartEndPattern) {
   Add(2, 1, 199);
   ASSERT_TRUE(ReadCounts(View()).ok());
   EXPECT_EQ(ReadCounts(View())->hits, 5u);
-  HitCollector collector(packing_, lengths_);
+  HitCollector collector(packing_, lengths_, scratch_);
   ASSERT_TRUE(collector.Take(View(), records_).ok());
   const std::vector<std::vector<LiteralHit>> want = {
       {{34, 35, 2}, {34, 37, 0}, {34, 54, 1}, {83, 84, 2}}, {{97, 100, 0}}};
@@ -81,7 +82,7 @@ TEST_F(Hits, SortManyAsFewAreSorted) {
   for (int i = 0; i < 3000; ++i) {
     Add(random() % 3, 0, i % 3 ? 16 + random() % 19999000 : 16 + random() % 50);
   }
-  HitCollector collector(packing_, lengths_);
+  HitCollector collector(packing_, lengths_, scratch_);
   ASSERT_TRUE(collector.Take(View(), records_).ok());
   const auto results = *collector.Results();
   ASSERT_EQ(results[0].size(), 3000u);

@@ -17,7 +17,7 @@
 namespace keysieve::rules_testing {
 namespace {
 
-constexpr size_t kRules = 266;
+constexpr size_t kRules = 276;
 
 class DefaultRules : public testing::Test {
  protected:
