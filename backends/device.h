@@ -66,9 +66,11 @@ struct Limits {
   uint32_t max_workgroup_size = 0;
   uint32_t shared_memory_bytes = 0;
   uint32_t subgroup_size = 1;
-  uint32_t multiprocessors = 0;   // 0 = unknown
-  uint64_t offset_alignment = 4;  // of a bound buffer range
-  bool resident_kernels = false;  // may a kernel spin? (forward progress, stream-ordered words)
+  bool subgroup_operations = false;  // may a program add up and elect within a subgroup?
+  uint32_t multiprocessors = 0;      // 0 = unknown
+  uint64_t offset_alignment = 4;     // of a bound buffer range
+  bool unified_memory = false;       // programs use pinned memory as fast as any: copy nothing
+  bool resident_kernels = false;     // may a kernel spin? (forward progress, stream-ordered words)
 };
 
 // What the backend can read of itself; a false is an explicit capability gap.
@@ -100,12 +102,19 @@ struct BufferRange {
   uint64_t bytes = 0;
 };
 
+// What a host image keeps from one launch to the next. Work in flight holds it. Any thread.
+class HostState {
+ public:
+  virtual ~HostState() = default;
+};
+
 // Runs one workgroup of a host image. `bindings` are the launch's ranges as memory.
 struct HostWorkgroup {
   std::span<const std::span<std::byte>> bindings;
   std::span<const uint32_t> constants;
   uint32_t workgroup = 0;
   uint32_t workgroups = 1;
+  HostState* state = nullptr;  // the image's
 };
 using HostKernel = void (*)(const HostWorkgroup&);
 
@@ -115,11 +124,13 @@ struct Image {
   std::string_view name;            // for messages and caches
   std::span<const std::byte> code;  // SPIR-V words, fat binary or metallib; empty for the CPU
   std::string_view entry = "main";
-  HostKernel host = nullptr;    // the CPU's code
-  uint32_t bindings = 0;        // storage buffers, bound 0..bindings-1; at most 16
-  uint32_t constants = 0;       // 32-bit words passed by value; at most 16
-  uint32_t workgroup_size = 1;  // specialization constant 0 in SPIR-V
-  uint32_t shared_bytes = 0;    // dynamic shared memory (CUDA)
+  HostKernel host = nullptr;              // the CPU's code
+  std::shared_ptr<HostState> host_state;  // the CPU's; may be null
+  uint32_t bindings = 0;                  // storage buffers, bound 0..bindings-1; at most 16
+  uint32_t constants = 0;                 // 32-bit words passed by value; at most 16
+  uint32_t workgroup_size = 1;            // specialization constant 0 in SPIR-V
+  // Dynamic shared memory (CUDA); in SPIR-V specialization constant 1, in words and at least 1.
+  uint32_t shared_bytes = 0;
 };
 
 class Program {

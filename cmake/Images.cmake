@@ -9,7 +9,8 @@ function(ks_spirv target name source)
   foreach(d ${ARGN})
     list(APPEND defines -D${d})
   endforeach()
-  file(GLOB_RECURSE bodies CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/megakernel/*.inl)
+  file(GLOB_RECURSE bodies CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/megakernel/*.inl
+       ${CMAKE_SOURCE_DIR}/megakernel/*.glsl)
   add_custom_command(OUTPUT ${out}
     COMMAND Vulkan::glslc --target-env=vulkan1.2 -O -fshader-stage=compute -I ${CMAKE_SOURCE_DIR}
             ${defines} -mfmt=num -o ${out} ${CMAKE_CURRENT_SOURCE_DIR}/${source}

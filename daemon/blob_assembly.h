@@ -44,7 +44,8 @@ struct IncomingBlob {
   uint64_t received = 0;
   std::shared_ptr<BlobBytes> bytes;  // null: the bytes are dropped, `omission` says why
   std::optional<Omission> omission;
-  bool is_gap = false;  // else the omission is an exclusion
+  bool is_gap = false;              // else the omission is an exclusion
+  Clock::time_point whole_since{};  // its last byte came
 };
 
 // What is wrong with a chunk whatever the stream's state, if anything.

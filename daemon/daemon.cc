@@ -17,6 +17,7 @@ constexpr std::chrono::seconds kDrainWait(30);
 constexpr std::chrono::milliseconds kTick(200);
 constexpr int kTrimAfterTicks = 10;  // of quiet, then freed memory goes back to the system
 constexpr std::chrono::seconds kLastCalls(1);
+constexpr size_t kRecentLines = 32;
 
 detect::RuleOptions RuleOptionsOf(const config::Config& config) {
   detect::RuleOptions options;
@@ -63,17 +64,20 @@ uint32_t CpuThreads(const config::Config& config) {
 
 Daemon::Daemon(const config::Config& config, const config::Log& log, Surroundings surroundings)
     : config_(config),
-      log_(log),
+      recent_(kRecentLines),
+      log_(recent_.Through(log)),
       surroundings_(std::move(surroundings)),
       restart_(config.recovery.restart == config::RestartPolicy::kExec,
                std::chrono::seconds(config.recovery.max_wait_s),
                surroundings_.handover ? surroundings_.handover->restarts : 0, began_),
-      recorder_({}) {}
+      recorder_({}),
+      counters_(pipeline::ScanCounters::Limits{.tenants = config.metrics.tenants}) {}
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::Config& config,
-                                                      const config::Log& log,
+                                                      const config::Log& outer,
                                                       Surroundings surroundings) {
-  std::unique_ptr<Daemon> daemon(new Daemon(config, log, std::move(surroundings)));
+  std::unique_ptr<Daemon> daemon(new Daemon(config, outer, std::move(surroundings)));
+  const config::Log& log = daemon->log_;
   KS_ASSIGN_OR_RETURN(pipeline::LoadedRules rules, LoadRules(config));
   for (const std::string& warning : rules.rules->warnings()) log.Warning("rules", warning);
   if (config.fingerprint.keys.empty()) {
@@ -88,8 +92,10 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const config::Config& conf
   daemon->scheduler_ = std::move(lanes.scheduler);
   daemon->route_reason_ = std::move(lanes.why);
   daemon->workers_ = std::make_unique<scheduler::WorkerPool>(CpuThreads(config));
+  pipeline::PipelineOptions options = PipelineOptionsOf(config);
+  options.recorder = &daemon->recorder_;
   daemon->pipeline_ = std::make_unique<pipeline::ScanPipeline>(
-      PipelineOptionsOf(config), *daemon->scheduler_, *daemon->workers_, daemon->counters_, log,
+      std::move(options), *daemon->scheduler_, *daemon->workers_, daemon->counters_, log,
       std::move(rules));
   KS_RETURN_IF_ERROR(daemon->Serve());
   return daemon;
@@ -130,10 +136,13 @@ absl::Status Daemon::ServePages() {
   KS_ASSIGN_OR_RETURN(config::Address address,
                       config::ParseAddress(kept ? surroundings_.handover->admin_address
                                                 : config_.server.admin_listen));
-  KS_ASSIGN_OR_RETURN(
-      http_, admin::HttpEndpoint::Start(
-                 address, {[this] { return exporter_.Render(); }, [this] { return Ready(); },
-                           [this] { return FrontPage(); }}));
+  KS_ASSIGN_OR_RETURN(http_, admin::HttpEndpoint::Start(
+                                 address, {.metrics = [this] { return exporter_.Render(); },
+                                           .ready = [this] { return Ready(); },
+                                           .front = [this] { return admin::StatusPage(View()); },
+                                           .live = [this] { return admin::StatusMain(View()); },
+                                           .style = admin::StatusStyle(),
+                                           .script = admin::StatusScript()}));
   return absl::OkStatus();
 }
 
@@ -261,6 +270,8 @@ void Daemon::Housekeeping() {
       if (stopping_) return;
     }
     pipeline_->Tick();
+    TakeHistory();
+    LogLosses();
     LookAfterLanes();
     // The allocator keeps freed blobs for the next ones; a daemon at rest gives them back.
     quiet = pipeline_->streams() > 0 ? 0 : quiet + 1;

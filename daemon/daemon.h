@@ -6,7 +6,8 @@
 //   ...wait for a signal...
 //   (*daemon)->Drain([] { return hurried; });
 //
-// daemon.cc has the way up and down, daemon_status.cc what it says of itself.
+// daemon.cc has the way up and down, daemon_status.cc what it says of itself, daemon_page.cc what
+// the status page shows.
 #pragma once
 
 #include <atomic>
@@ -18,8 +19,11 @@
 #include <thread>
 
 #include "absl/status/statusor.h"
+#include "daemon/admin/history.h"
 #include "daemon/admin/http_endpoint.h"
+#include "daemon/admin/recent_lines.h"
 #include "daemon/admin/service_source.h"
+#include "daemon/admin/status_page.h"
 #include "daemon/config/config.h"
 #include "daemon/config/log.h"
 #include "daemon/restart_plan.h"
@@ -83,13 +87,16 @@ class Daemon {
   void AwaitStreams(std::chrono::steady_clock::time_point deadline,
                     const std::function<bool()>& hurry);
   void ReadStatus(v1::Status* status) const;
-  std::string FrontPage() const;
+  admin::StatusView View() const;
+  void TakeHistory();
+  void LogLosses();
   bool Ready() const;
   void Housekeeping();
   void LogStart() const;
 
   const config::Config config_;
-  const config::Log& log_;
+  admin::RecentLines recent_;
+  const config::Log log_;  // keeps warnings in recent_ too
   Surroundings surroundings_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   RestartPlan restart_;
@@ -97,6 +104,9 @@ class Daemon {
   evidence::Recorder recorder_;
   std::vector<std::unique_ptr<scheduler::LateRecorder>> late_recorders_;
   pipeline::ScanCounters counters_;
+  admin::History history_;
+  uint64_t losses_said_ = 0;  // housekeeper's own, as the next
+  std::chrono::steady_clock::time_point losses_said_at_{};
   transport::RpcCounters rpcs_;
   std::unique_ptr<scheduler::WorkerPool> workers_;
   std::unique_ptr<scheduler::Scheduler> scheduler_;

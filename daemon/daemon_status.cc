@@ -98,19 +98,4 @@ void Daemon::ReadStatus(v1::Status* status) const {
   status->set_cpu_threads(CpuThreads(config_));
 }
 
-std::string Daemon::FrontPage() const {
-  std::string page = Cat("keysieved ", KEYSIEVE_VERSION, "\n\n/metrics\n/-/healthy\n/-/ready\n\n",
-                         Ready() ? "ready" : "not ready", ", ", pipeline_->streams(),
-                         " streams open\nroute: ", route_reason_, "\n");
-  for (const scheduler::LaneStatus& lane : scheduler_->status()) {
-    page += Cat("device: ", backends::BackendName(lane.identity.backend), ":", lane.identity.index,
-                " ", lane.identity.name, ": ", scheduler::LaneStateName(lane.state),
-                lane.reason.empty() ? "" : ", " + lane.reason, "\n");
-  }
-  const pipeline::LoadedRules rules = pipeline_->rules();
-  page += Cat("rules: ", rules.rules->name(), ", ", rules.rules->rules().size(), " rules, digest ",
-              rules.rules->digest(), "\n");
-  return page;
-}
-
 }  // namespace keysieve

@@ -40,6 +40,7 @@ void ScanStream::StartScan(ScanOptions options) {
                      .field = "options.ignores"});
   }
   show_secrets_ = options.show_secrets;
+  if (options.profile) BeginProfile();
   if (options.rule_toml) {
     if (options.rule_toml->size() > kMaxRuleTextBytes) {
       return FailSoon({.code = absl::StatusCode::kInvalidArgument,
@@ -253,6 +254,7 @@ void ScanStream::Granted(scheduler::Reservation reservation) {
 void ScanStream::Complete() {
   IncomingBlob blob = *std::move(blob_);
   blob_.reset();
+  blob.whole_since = pipeline_.options_.now();
   if (blob.bytes == nullptr) return ReplyOmitted(std::move(blob));
   blob.bytes->reservation.Shrink(std::max(blob.received, kMinCharge));
   ++outstanding_;
@@ -268,6 +270,7 @@ void ScanStream::Complete() {
   job.owner = blob.bytes;
   job.table = loaded_.table;
   job.request = id_;
+  job.profile = profile_;
   job.cancelled = cancelled_;
   job.done = [self, blob = std::move(blob)](scheduler::MatchOutcome outcome) mutable {
     self->pipeline_.workers_.Post(
@@ -339,7 +342,8 @@ void ScanStream::ReplyBlob(IncomingBlob blob, scheduler::MatchOutcome outcome) {
   MutexLock lock(mutex_);
   --outstanding_;
   if (state_ == State::kEnded) return;
-  Account(result.receipt, result.findings.size());
+  Charge(outcome);
+  Account(result.receipt, result.findings.size(), blob.whole_since);
   sink_->OnBlob(std::move(result));
   EndIfDone();
 }
@@ -357,7 +361,8 @@ void ScanStream::ReplyHits(IncomingBlob blob, scheduler::MatchOutcome outcome) {
                                    pipeline_.options_.max_hits,
                                    " is the limit; send it as several smaller blobs")});
   }
-  Account(receipt, 0);
+  Charge(outcome);
+  Account(receipt, 0, blob.whole_since);
   std::span<const megakernel::LiteralHit> rest = outcome.hits;
   for (bool last = false; !last;) {
     const auto part = rest.first(std::min(rest.size(), kHitsPerMessage));
@@ -373,7 +378,7 @@ void ScanStream::ReplyOmitted(IncomingBlob blob) {
   Receipt receipt{.blob_bytes = blob.received};
   blob.omission->end = blob.received;
   (blob.is_gap ? receipt.gaps : receipt.exclusions).push_back(*std::move(blob.omission));
-  Account(receipt, 0);
+  Account(receipt, 0, blob.whole_since);
   if (matching_) {
     sink_->OnHits({blob.id, {}, true, &receipt});
   } else {
@@ -385,7 +390,7 @@ void ScanStream::ReplyOmitted(IncomingBlob blob) {
   }
 }
 
-void ScanStream::Account(const Receipt& receipt, uint64_t findings) {
+void ScanStream::Account(const Receipt& receipt, uint64_t findings, Clock::time_point whole_since) {
   since_ = pipeline_.options_.now();
   ++summary_.blobs;
   summary_.bytes += receipt.blob_bytes;
@@ -395,12 +400,13 @@ void ScanStream::Account(const Receipt& receipt, uint64_t findings) {
   summary_.exclusions += receipt.exclusions.size();
   summary_.complete = summary_.complete && receipt.gaps.empty();
   ScanCounters& counters = pipeline_.counters_;
-  counters.Blob();
+  counters.Blob(since_ - whole_since);
   for (const Omission& gap : receipt.gaps) counters.Gap(ReasonName(gap.reason));
   for (const Omission& no : receipt.exclusions) counters.Excluded(ReasonName(no.reason));
   if (receipt.gaps.empty() && receipt.exclusions.empty()) {
     const std::string route(backends::BackendName(receipt.route));
     counters.Scanned(route, receipt.scanned_bytes);
+    counters.TenantScanned(Tenant(), receipt.scanned_bytes);
     summary_.route_bytes[route] += receipt.scanned_bytes;
   }
 }

@@ -27,6 +27,7 @@
 #include "daemon/scheduler/matcher.h"
 #include "daemon/scheduler/worker_pool.h"
 #include "evidence/base/mutex.h"
+#include "evidence/recorder.h"
 
 namespace keysieve::pipeline {
 
@@ -37,6 +38,7 @@ struct LoadedRules {
   std::shared_ptr<const detect::RuleSet> rules;
   std::shared_ptr<const megakernel::Table> table;
   bool is_default = false;  // the daemon's own: its rules are metric labels
+  std::chrono::system_clock::time_point loaded_at = std::chrono::system_clock::now();
 };
 
 struct PipelineOptions {
@@ -46,8 +48,9 @@ struct PipelineOptions {
   std::chrono::milliseconds idle{60000};         // silence that ends a stream
   std::chrono::milliseconds memory_wait{60000};  // for a blob's reservation
   std::chrono::milliseconds stall{60000};        // a reply nobody takes
-  uint64_t reply_backlog = 4 << 20;  // queued replies past which no more chunks are read
-  uint64_t max_hits = 8 << 20;       // of one blob in Match
+  uint64_t reply_backlog = 4 << 20;        // queued replies past which no more chunks are read
+  uint64_t max_hits = 8 << 20;             // of one blob in Match
+  evidence::Recorder* recorder = nullptr;  // of profiled scans; null: profiles are unavailable
   std::function<absl::StatusOr<megakernel::Table>(std::span<const megakernel::Literal>)> compile;
   std::function<absl::StatusOr<std::shared_ptr<const detect::RuleSet>>(const std::string& toml)>
       load_rules;  // a caller's own rule text
@@ -95,13 +98,18 @@ class ScanStream : public std::enable_shared_from_this<ScanStream> {
   void ReplyBlob(IncomingBlob blob, scheduler::MatchOutcome outcome);
   void ReplyHits(IncomingBlob blob, scheduler::MatchOutcome outcome);
   void ReplyOmitted(IncomingBlob blob) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Account(const Receipt& receipt, uint64_t findings) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginProfile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndProfile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Charge(const scheduler::MatchOutcome& outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Account(const Receipt& receipt, uint64_t findings, Clock::time_point whole_since)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AskForMore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FailSoon(Failure failure) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FailNow(Failure failure) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(std::string_view result, const std::string& message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string Tenant() const { return caller_.tenant.empty() ? "anonymous" : caller_.tenant; }
   void Deny(std::string_view what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ScanPipeline& pipeline_;
@@ -129,6 +137,8 @@ class ScanStream : public std::enable_shared_from_this<ScanStream> {
   uint64_t outstanding_ ABSL_GUARDED_BY(mutex_) = 0;  // blobs in lanes or workers
   std::optional<Failure> failing_ ABSL_GUARDED_BY(mutex_);
   Summary summary_ ABSL_GUARDED_BY(mutex_);
+  // Of a profiled scan; kProcess for every other one.
+  evidence::ContextId profile_ ABSL_GUARDED_BY(mutex_) = evidence::ContextId::kProcess;
 };
 
 class ScanPipeline {

@@ -259,10 +259,41 @@ void ScanStream::EndIfDone() {
   }
   if (state_ != State::kHalfClosed) return;
   summary_.wall_seconds = Seconds(pipeline_.options_.now() - began_);
+  EndProfile();
   const auto sink = sink_;
   const Summary summary = summary_;
   End(summary.complete ? "complete" : "incomplete", "");
   sink->OnDone(summary);
+}
+
+// ---- A profiled scan: its own context from the options to the end.
+
+void ScanStream::BeginProfile() {
+  summary_.profile.emplace();
+  if (pipeline_.options_.recorder == nullptr) {
+    summary_.profile->unavailable = "this daemon records no profiles";
+    return;
+  }
+  const auto context = pipeline_.options_.recorder->OpenContext();
+  if (context.ok()) {
+    profile_ = *context;
+  } else {  // the scan itself is none the worse for it
+    summary_.profile->unavailable = keysieve::Message(context.status());
+  }
+}
+
+void ScanStream::EndProfile() {
+  if (profile_ == evidence::ContextId::kProcess) return;
+  auto record = pipeline_.options_.recorder->CloseContext(profile_);
+  profile_ = evidence::ContextId::kProcess;
+  if (record.ok()) summary_.profile->record = *std::move(record);
+}
+
+void ScanStream::Charge(const scheduler::MatchOutcome& outcome) {
+  if (outcome.device_ns == 0) return;
+  const std::string route(backends::BackendName(outcome.route));
+  if (summary_.profile) summary_.profile->device_ns[route] += outcome.device_ns;
+  pipeline_.counters_.TenantCharged(Tenant(), route, outcome.device_ns);
 }
 
 void ScanStream::End(std::string_view result, const std::string& message) {
@@ -270,24 +301,27 @@ void ScanStream::End(std::string_view result, const std::string& message) {
   cancelled_->store(true);  // whatever is still under way is dropped
   if (ticket_ != 0) pipeline_.admission_->Cancel(ticket_);
   ticket_ = 0;
+  EndProfile();
   blob_.reset();
   message_.clear();
   sink_.reset();
   std::string label_text = label_;
   pipeline_.counters_.Scan(result);
-  pipeline_.log_.Info(matching_ ? "match" : "scan", message,
-                      {{"scan_id", scan_id_},
-                       {"result", result},
-                       {"peer", caller_.peer},
-                       {"label", label_text},
-                       {"blobs", summary_.blobs},
-                       {"bytes", summary_.bytes},
-                       {"scanned_bytes", summary_.scanned_bytes},
-                       {"findings", summary_.findings},
-                       {"gaps", summary_.gaps},
-                       {"exclusions", summary_.exclusions},
-                       {"rules", summary_.rule_digest.substr(0, 12)},
-                       {"seconds", Seconds(pipeline_.options_.now() - began_)}});
+  std::vector<config::LogField> fields = {{"scan_id", scan_id_},
+                                          {"result", result},
+                                          {"peer", caller_.peer},
+                                          {"tenant", Tenant()},
+                                          {"label", label_text},
+                                          {"blobs", summary_.blobs},
+                                          {"bytes", summary_.bytes},
+                                          {"scanned_bytes", summary_.scanned_bytes},
+                                          {"findings", summary_.findings},
+                                          {"gaps", summary_.gaps},
+                                          {"exclusions", summary_.exclusions},
+                                          {"rules", summary_.rule_digest.substr(0, 12)},
+                                          {"seconds", Seconds(pipeline_.options_.now() - began_)}};
+  if (!caller_.trace_id.empty()) fields.emplace_back("trace_id", caller_.trace_id);
+  pipeline_.log_.Info(matching_ ? "match" : "scan", message, std::move(fields));
   pipeline_.Ended(id_);
 }
 

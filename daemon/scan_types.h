@@ -16,6 +16,7 @@
 #include "backends/device.h"
 #include "daemon/detect/finding.h"
 #include "daemon/detect/rule_set.h"
+#include "evidence/context_pool.h"
 #include "megakernel/literal.h"
 
 namespace keysieve::pipeline {
@@ -35,7 +36,9 @@ inline constexpr uint64_t kMaxPatternListBytes = 8 << 20;
 struct Caller {
   bool owner = false;
   std::string why_not;
-  std::string peer;  // for the log
+  std::string peer;      // for the log
+  std::string tenant;    // whom the work is counted for; empty: nobody in particular
+  std::string trace_id;  // W3C trace context, 32 hex digits; empty if the caller gave none
 };
 
 struct ScanOptions {
@@ -43,6 +46,7 @@ struct ScanOptions {
   std::optional<std::string> rule_toml;  // a rule file's text
   bool show_secrets = false;
   std::string label;  // for the log
+  bool profile = false;
   bool has_ignores = false;
 };
 
@@ -111,6 +115,13 @@ struct Accepted {
   std::span<const megakernel::Literal> literals;  // a match with a named rule set; borrowed
 };
 
+// What accelerators did for one scan that asked.
+struct Profile {
+  std::string unavailable;  // why there is none; then the rest is empty
+  evidence::ContextRecord record;
+  std::map<std::string, uint64_t> device_ns;  // by backend: charged by bytes, see MatchOutcome
+};
+
 struct Summary {
   std::string scan_id;
   uint64_t blobs = 0;
@@ -123,6 +134,7 @@ struct Summary {
   std::map<std::string, uint64_t> route_bytes;
   std::string rule_digest;
   double wall_seconds = 0;
+  std::optional<Profile> profile;  // if it was asked for
 };
 
 // Why a stream ends before its summary.

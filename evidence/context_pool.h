@@ -20,11 +20,9 @@
 #include "evidence/base/mutex.h"
 #include "evidence/cells.h"
 #include "evidence/once_set.h"
+#include "evidence/scan_recorder.h"
 
 namespace keysieve::evidence {
-
-// Never reused while the process lives; 0 is the process itself.
-enum class ContextId : uint64_t { kProcess = 0 };
 
 // One line of a scan's journal: an event, or an annotation that goes with one.
 struct JournalEntry {

@@ -90,9 +90,9 @@ DeviceLedger::DeviceLedger(Accelerator accelerator, uint16_t index, DeviceIdenti
       contexts_(contexts),
       bound_(contexts.slots()) {}
 
-void DeviceLedger::Bind(std::span<const ContextId> contexts) noexcept {
+void DeviceLedger::Bind(std::span<const ContextId> scans) noexcept {
   std::size_t count = 0;
-  for (ContextId id : contexts) {
+  for (ContextId id : scans) {
     if (count == bound_.size()) {
       Count(Counter::kAccountingErrors);
       break;
@@ -145,12 +145,13 @@ JournalEntry DeviceLedger::Entry(Annotation annotation, uint32_t value) const no
 }
 
 void DeviceLedger::Happened(Event event, uint32_t value) noexcept {
-  const std::size_t cell = CellOf(Counter::kEvents, Index(event));
-  counters_.Add(cell, 1);
-  ForEachBound([&](ContextSlot& slot) {
-    slot.counters.Add(cell, 1);
-    slot.Note(Entry(event, value));
-  });
+  counters_.Add(CellOf(Counter::kEvents, Index(event)), 1);
+  ForEachBound([&](ContextSlot& slot) { HappenedIn(slot, event, value); });
+}
+
+void DeviceLedger::HappenedIn(ContextSlot& slot, Event event, uint32_t value) noexcept {
+  slot.counters.Add(CellOf(Counter::kEvents, Index(event)), 1);
+  slot.Note(Entry(event, value));
 }
 
 void DeviceLedger::Submitted() { submitted_.store(true, std::memory_order_relaxed); }
@@ -257,6 +258,17 @@ void DeviceLedger::Retried(uint32_t attempt) {
 void DeviceLedger::Recovered() {
   Count(Counter::kRecoveries);
   Happened(Event::kBackendRecovered, 0);
+}
+
+void DeviceLedger::RecoveredFor(std::span<const ContextId> scans) {
+  counters_.Add(CellOf(Counter::kRecoveries), 1);
+  counters_.Add(CellOf(Counter::kEvents, Index(Event::kBackendRecovered)), 1);
+  for (const ContextId id : scans) {
+    if (auto slot = contexts_.Pin(id)) {
+      slot->counters.Add(CellOf(Counter::kRecoveries), 1);
+      HappenedIn(*slot, Event::kBackendRecovered, 0);
+    }
+  }
 }
 
 void DeviceLedger::ResidualBatch() { Count(Counter::kResidualBatches); }

@@ -19,8 +19,8 @@
 
 #include "evidence/cells.h"
 #include "evidence/context_pool.h"
-#include "evidence/device_recorder.h"
 #include "evidence/once_set.h"
+#include "evidence/scan_recorder.h"
 #include "evidence/vocabulary.h"
 
 namespace keysieve::evidence {
@@ -69,17 +69,16 @@ struct DeviceSnapshot {
 
 struct Deltas;
 
-class DeviceLedger final : public DeviceRecorder {
+class DeviceLedger final : public ScanRecorder {
  public:
   // `number` is the device's place in `said`. `said` and `contexts` outlive the ledger.
   DeviceLedger(Accelerator accelerator, uint16_t index, DeviceIdentity identity,
                CapabilityFlags capabilities, std::size_t number, OnceSet& said,
                ContextPool& contexts);
 
-  // From now on, until the next call, what is recorded counts for these scans as well as for the
-  // process. Ids that are closed meanwhile are passed over. Lane thread only. More scans than there
-  // are contexts cannot be open: the rest is dropped and counted as an accounting error.
-  void Bind(std::span<const ContextId> contexts) noexcept;
+  // Ids that are closed meanwhile are passed over. More scans than there are contexts cannot be
+  // open: the rest is dropped and counted as an accounting error.
+  void Bind(std::span<const ContextId> scans) noexcept override;
 
   void Submitted() override;
   void Completed(const DispatchRecord& record) override;
@@ -90,6 +89,7 @@ class DeviceLedger final : public DeviceRecorder {
   void Fault(FaultKind kind) override;
   void Retried(uint32_t attempt) override;
   void Recovered() override;
+  void RecoveredFor(std::span<const ContextId> scans) override;
   void ResidualBatch() override;
   void OverflowReplayed() override;
   void Quarantined() override;
@@ -111,6 +111,7 @@ class DeviceLedger final : public DeviceRecorder {
   void Count(Counter counter, std::size_t label = 0, uint64_t n = 1) noexcept;
   void CountAll(const Deltas& deltas) noexcept;
   void Happened(Event event, uint32_t value) noexcept;
+  void HappenedIn(ContextSlot& slot, Event event, uint32_t value) noexcept;
   void Announce() noexcept;
   template <typename Said>
   void AnnounceIn(std::size_t context, Said said) noexcept;

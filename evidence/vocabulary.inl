@@ -85,9 +85,11 @@ KS_COUNTER(kResidualBatches, "residual_batches_total", kCount, kNone,
 KS_COUNTER(kOverflowReplays, "overflow_replays_total", kCount, kNone,
            "Batches run again because a hit queue was too small. No hit is lost.",
            "a batch is replayed with room for its exact count")
-KS_COUNTER(kBusyTime, "busy_seconds_total", kNanoseconds, kNone,
-           "Time the device program spent on work, as it measured itself. Polling is not busy.",
-           "the device program reports its busy time")
+KS_COUNTER(
+    kBusyTime, "busy_seconds_total", kNanoseconds, kNone,
+    "Time the device program spent on work, summed over its workgroups as it measured itself; "
+    "polling is not busy. Where it has no clock: kernel time of its epochs, which never poll.",
+    "the device program reports its busy time")
 KS_COUNTER(kStallCycles, "stall_cycles_total", kCycles, kNone,
            "Cycles the device's schedulers had nothing to issue, where a vendor query exists.",
            "the vendor's counter is read")
@@ -183,18 +185,29 @@ KS_SERVICE("keysieve_lane_state", kGauge, "backend, device, state",
 KS_SERVICE("keysieve_ring_slots_used", kGauge, "backend, device",
            "Ring slots published and not yet given back.")
 KS_SERVICE("keysieve_queue_blobs", kGauge, "backend, device", "Blobs waiting for the lane.")
+KS_SERVICE("keysieve_streams", kGauge, "", "Scan and Match streams open.")
 KS_SERVICE("keysieve_inflight_bytes", kGauge, "", "Bytes of blob memory reserved by admission.")
 KS_SERVICE("keysieve_admission_rejects_total", kCounter, "reason",
            "Requests refused before any of their bytes were read.")
 KS_SERVICE("keysieve_scans_total", kCounter, "result", "Scans ended, by result.")
 KS_SERVICE("keysieve_blobs_total", kCounter, "", "Blobs answered with a receipt.")
+KS_SERVICE("keysieve_blob_duration_seconds", kHistogram, "",
+           "Time from a blob's last byte to its receipt.")
 KS_SERVICE("keysieve_route_bytes_total", kCounter, "route",
            "Bytes scanned, by the route they took.")
-KS_SERVICE("keysieve_findings_total", kCounter, "rule", "Findings reported, by rule.")
+KS_SERVICE("keysieve_tenant_bytes_total", kCounter, "tenant",
+           "Bytes scanned, by tenant; past metrics.tenants of them the rest is other.")
+KS_SERVICE("keysieve_tenant_device_seconds_total", kCounter, "tenant, backend",
+           "Kernel time of batches, shared out among the tenants in them by bytes. Absent where "
+           "the backend has no clock.")
+KS_SERVICE("keysieve_findings_total", kCounter, "rule",
+           "Findings reported, by rule of the daemon's own set; the rest is other.")
 KS_SERVICE("keysieve_gaps_total", kCounter, "reason", "Stretches wanted and not scanned.")
 KS_SERVICE("keysieve_exclusions_total", kCounter, "reason", "Blobs left out by policy.")
 KS_SERVICE("keysieve_rules_info", kGauge, "name, digest",
            "The rule set in force; the value is always 1.")
+KS_SERVICE("keysieve_rules_loaded_timestamp_seconds", kGauge, "",
+           "When the rule set in force was loaded, since the Unix epoch.")
 KS_SERVICE("keysieve_build_info", kGauge, "version, revision, compiler",
            "What this program was built from; the value is always 1.")
 KS_SERVICE("keysieve_metrics_rejected_total", kCounter, "reason",

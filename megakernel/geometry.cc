@@ -76,6 +76,18 @@ uint32_t StepLimit(const backends::Limits& limits, const backends::Identity& ide
   return kSubgroupTurns / std::max(limits.subgroup_size, 8u);
 }
 
+// A host kernel scans a whole slot at a time and pays for each beginning: some slots a thread share
+// the work out evenly enough.
+uint32_t SlotsPerBatch(const Geometry& g, const backends::Limits& limits,
+                       backends::BackendKind backend) {
+  constexpr uint32_t kSlotsPerThread = 8;
+  uint32_t slots = g.slots / g.batches;
+  if (backend == backends::BackendKind::kCpu && limits.multiprocessors != 0) {
+    slots = std::min(slots, limits.multiprocessors * kSlotsPerThread);
+  }
+  return std::clamp(slots, 1u, g.slots - g.tenants);
+}
+
 }  // namespace
 
 absl::StatusOr<Layout> LayOut(const Geometry& g, const backends::Limits& limits,
@@ -85,7 +97,7 @@ absl::StatusOr<Layout> LayOut(const Geometry& g, const backends::Limits& limits,
   const uint32_t fixed = KS_CTL_TENANTS_AT + KS_TENANT_ARRAYS * g.tenants;
   layout.ring_at = (fixed + KS_SLOT_WORDS - 1) / KS_SLOT_WORDS * KS_SLOT_WORDS;
   layout.control_words = layout.ring_at + g.slots * KS_SLOT_WORDS;
-  layout.slots_per_batch = std::clamp(g.slots / g.batches, 1u, g.slots - g.tenants);
+  layout.slots_per_batch = SlotsPerBatch(g, limits, identity.backend);
   layout.max_pieces =
       static_cast<uint32_t>(std::clamp<uint64_t>(g.batch_bytes / 64, kMinPieces, kMaxPieces));
   layout.text_buffer_bytes = (KS_TEXT_LEAD + g.batch_bytes + KS_TEXT_SLACK + 15) / 16 * 16;

@@ -41,10 +41,17 @@ uint ks_steps;
 uint ks_turns;
 uint ks_limit;
 
-// An image may have a way of its own to find the hits of the slot that is open. It must find the
-// same ones.
+// An image may have a way of its own to find the hits of the slot that is open, or to hand a
+// literal whose window was seen to its comparison, or a hit to its queue. It must find the same
+// ones.
 #ifndef KS_SCAN
 #define KS_SCAN() ks_scan()
+#endif
+#ifndef KS_CONSIDER
+#define KS_CONSIDER(literal, start) ks_consider(literal, start)
+#endif
+#ifndef KS_EMIT
+#define KS_EMIT(literal, start) ks_emit(literal, start)
 #endif
 
 #define KS_RUN_NOTHING 0u
@@ -90,13 +97,10 @@ KS_FN uint ks_fault(uint slot, uint code, uint arg0, uint arg1) {
 
 // ---- matching ----
 
-KS_FN void ks_emit(uint literal, uint start) {
+// A hit whose place in the queue was claimed; past the queue's end it is only counted.
+KS_FN void ks_store_hit(uint index, uint literal, uint start) {
   if (ks_hits < KS_COUNT_CEILING) {
     ks_hits += 1u;
-  }
-  uint index = KS_COUNT_CEILING;
-  if (control_load(KS_CTL_HITS) < KS_COUNT_CEILING) {
-    index = control_add(KS_CTL_HITS, 1u);
   }
   if (index < constant_word(KS_CONST_HIT_CAPACITY)) {
     hit_store(index * KS_HIT_WORDS,
@@ -105,6 +109,14 @@ KS_FN void ks_emit(uint literal, uint start) {
   } else if (ks_spilled < KS_COUNT_CEILING) {
     ks_spilled += 1u;
   }
+}
+
+KS_FN void ks_emit(uint literal, uint start) {
+  uint index = KS_COUNT_CEILING;
+  if (control_load(KS_CTL_HITS) < KS_COUNT_CEILING) {
+    index = control_add(KS_CTL_HITS, 1u);
+  }
+  ks_store_hit(index, literal, start);
 }
 
 // The last blob that begins at or before `start`; the number of blobs if there is none.
@@ -178,7 +190,7 @@ KS_FN void ks_consider(uint literal, uint start) {
   ks_pairs += 1u;
   ks_turns += KS_TURNS_BLOB + (length >> 2u);
   if (ks_literal_at(ks_bytes + table_word(record), length, start) && ks_blob_takes(start, length)) {
-    ks_emit(literal, start);
+    KS_EMIT(literal, start);
   }
 }
 
@@ -197,7 +209,7 @@ KS_FN void ks_candidate(uint at) {
     uint entry = ks_entries + i * KS_ENTRY_WORDS;
     if (table_word(entry) == window) {
       uint ref = table_word(entry + 1u);
-      ks_consider(ref & KS_ENTRY_ID_MASK, at - ((ref >> KS_ENTRY_OFFSET_SHIFT) & 0xffu));
+      KS_CONSIDER(ref & KS_ENTRY_ID_MASK, at - ((ref >> KS_ENTRY_OFFSET_SHIFT) & 0xffu));
     }
   }
   if (ks_tri_count != 0u) {
@@ -207,7 +219,7 @@ KS_FN void ks_candidate(uint at) {
       ks_turns += 1u;
       uint entry = ks_entries + j * KS_ENTRY_WORDS;
       if (((table_word(entry) ^ window) & KS_TRI_KEY_MASK) == 0u) {
-        ks_consider(table_word(entry + 1u) & KS_ENTRY_ID_MASK, at + 1u);
+        KS_CONSIDER(table_word(entry + 1u) & KS_ENTRY_ID_MASK, at + 1u);
       }
     }
   }
@@ -254,26 +266,30 @@ KS_FN void ks_scan_windows(uint max_offset) {
   }
 }
 
-// Literals of one and two bytes, by their first byte.
+// Literals of one and two bytes that begin at `at`, by their first byte.
+KS_FN void ks_short_at(uint at, uint shorts, uint list) {
+  uint first = (text_word(at >> 2u) >> ((at & 3u) * 8u)) & 0xffu;
+  if (((table_word(shorts + (first >> 5u)) >> (first & 31u)) & 1u) != 0u) {
+    uint next = at + 1u;
+    uint second = (text_word(next >> 2u) >> ((next & 3u) * 8u)) & 0xffu;
+    uint last = table_word(shorts + KS_SHORT_STARTS_AT + first + 1u);
+    for (uint i = table_word(shorts + KS_SHORT_STARTS_AT + first); i < last && ks_turns < ks_limit;
+         ++i) {
+      ks_turns += KS_TURNS_BLOB;
+      uint entry = table_word(list + i);
+      uint length = (entry >> KS_SHORT_LENGTH_SHIFT) & KS_SHORT_LENGTH_MASK;
+      bool same = length == 1u || (entry >> KS_SHORT_SECOND_SHIFT) == second;
+      if (same && length <= ks_readable - at && ks_blob_takes(at, length)) {
+        KS_EMIT(entry & KS_ENTRY_ID_MASK, at);
+      }
+    }
+  }
+}
+
 KS_FN void ks_scan_shorts(uint shorts, uint list) {
   for (uint at = ks_begin + lane(); at < ks_end && ks_turns < ks_limit; at += lanes()) {
     ks_turns += 1u;
-    uint first = (text_word(at >> 2u) >> ((at & 3u) * 8u)) & 0xffu;
-    if (((table_word(shorts + (first >> 5u)) >> (first & 31u)) & 1u) != 0u) {
-      uint next = at + 1u;
-      uint second = (text_word(next >> 2u) >> ((next & 3u) * 8u)) & 0xffu;
-      uint last = table_word(shorts + KS_SHORT_STARTS_AT + first + 1u);
-      for (uint i = table_word(shorts + KS_SHORT_STARTS_AT + first);
-           i < last && ks_turns < ks_limit; ++i) {
-        ks_turns += KS_TURNS_BLOB;
-        uint entry = table_word(list + i);
-        uint length = (entry >> KS_SHORT_LENGTH_SHIFT) & KS_SHORT_LENGTH_MASK;
-        bool same = length == 1u || (entry >> KS_SHORT_SECOND_SHIFT) == second;
-        if (same && length <= ks_readable - at && ks_blob_takes(at, length)) {
-          ks_emit(entry & KS_ENTRY_ID_MASK, at);
-        }
-      }
-    }
+    ks_short_at(at, shorts, list);
   }
 }
 

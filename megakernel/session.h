@@ -43,8 +43,9 @@ struct Geometry {
 
 // How the device program finds hits; never changes one.
 enum class MatchRoute : uint8_t {
-  kTuned,   // the image's own way where it has one, else the shared body
-  kShared,  // the shared body alone
+  kTuned,     // the image's own way where it has one, else the shared body
+  kPortable,  // the same, without what only some devices of a backend offer
+  kShared,    // the shared body alone
 };
 
 // How the device comes to a batch; never changes a result.
@@ -55,11 +56,18 @@ enum class SessionPolicy : uint8_t {
 };
 std::string_view SessionPolicyName(SessionPolicy policy);  // "auto", "resident", "epoch"
 
+// What a tenant may have of an epoch. The device program holds it to that.
+struct TenantRules {
+  uint32_t opcodes = ~0u;    // a bit an opcode that it may run
+  uint32_t epoch_bytes = 0;  // its slots past this many bytes wait for another epoch; 0 = no limit
+};
+
 struct SessionOptions {
   Geometry geometry;
   evidence::DeviceRecorder* recorder = nullptr;
   std::chrono::milliseconds watchdog{10000};  // per epoch; a software device needs more
   MatchRoute route = MatchRoute::kTuned;
+  bool await_tuned = false;     // LoadTable() returns with the tuned route ready or refused
   uint32_t copy_threads = 0;    // that copy text into pinned memory; 0 = chosen by the device
   uint32_t decode_threads = 0;  // that sort hits beside the lane; 0 = chosen by the device
   SessionPolicy policy = SessionPolicy::kAuto;
@@ -112,6 +120,7 @@ struct SessionStats {
   uint64_t unknown_opcodes = 0;
   uint64_t scanned_bytes = 0;  // owned bytes, as the program counted them
   uint64_t busy_ns = 0;        // time in slots, summed over workgroups; 0 without a device clock
+  uint64_t requeued = 0;       // slots put off to another epoch by their tenant's quota
   uint64_t cut_short = 0;      // epochs with slots that reached a step limit: replayed
   uint64_t debug_dropped = 0;  // debug records that found the log full
   uint64_t tuned_slots = 0;    // of the scans: matched by the image's tuned route
@@ -130,6 +139,10 @@ class Session {
   virtual absl::StatusOr<TableHandle> LoadTable(const Table& table) = 0;
   // Frees the arena space once no batch in flight uses it. NOT_FOUND for a stale handle.
   virtual absl::Status EvictTable(TableHandle handle) = 0;
+
+  // Holds from the next epoch on; a batch with pieces of a tenant that may not scan is then
+  // PERMISSION_DENIED. INVALID_ARGUMENT if `tenant` is not below geometry().tenants.
+  virtual absl::Status SetTenant(uint32_t tenant, TenantRules rules);
 
   // Publishes a batch. RESOURCE_EXHAUSTED if slots or batches run out: nothing is then published
   // and the call may be repeated after Next(). INVALID_ARGUMENT for what never fits (pieces of more
@@ -157,6 +170,8 @@ class Session {
   virtual std::string policy_reason() const { return {}; }
   virtual uint64_t resident_bytes() const = 0;
 
+  // Owned bytes that the program scanned for each tenant since Open().
+  virtual std::span<const uint64_t> served_bytes() const { return {}; }
   virtual const SessionStats& stats() const = 0;
   // A sentence for each debug record of the program since the last call; never any text.
   virtual std::vector<std::string> TakeDebugLog() = 0;

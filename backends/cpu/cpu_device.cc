@@ -44,6 +44,7 @@ Limits CpuLimits(uint32_t threads) {
   limits.max_workgroup_size = 4096;  // only a number to a host kernel
   limits.shared_memory_bytes = 1u << 20;
   limits.multiprocessors = threads;
+  limits.unified_memory = true;
   return limits;
 }
 

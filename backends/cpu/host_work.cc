@@ -58,6 +58,7 @@ HostWork HostWork::Retain(const Submission& submission) {
   if (submission.launch != nullptr) {
     const Launch& launch = *submission.launch;
     work.kernel_ = static_cast<const HostProgram*>(launch.program)->kernel();
+    work.state_ = static_cast<const HostProgram*>(launch.program)->state();
     for (const BufferRange& range : launch.bindings) work.bindings_.push_back(Retain(range));
     work.constants_.assign(launch.constants.begin(), launch.constants.end());
     work.workgroups_ = launch.workgroups;
@@ -89,7 +90,8 @@ void HostWork::RunLaunch(const WorkgroupRunner& runner) const {
     kernel_({.bindings = bindings,
              .constants = constants_,
              .workgroup = workgroup,
-             .workgroups = workgroups_});
+             .workgroups = workgroups_,
+             .state = state_.get()});
   });
 }
 

@@ -57,11 +57,13 @@ class HostBuffer : public OwnedBuffer {
 class HostProgram final : public OwnedProgram {
  public:
   HostProgram(OwnerId owner, const Image& image)
-      : OwnedProgram(owner, image), kernel_(image.host) {}
+      : OwnedProgram(owner, image), kernel_(image.host), state_(image.host_state) {}
   HostKernel kernel() const { return kernel_; }
+  const std::shared_ptr<HostState>& state() const { return state_; }
 
  private:
   const HostKernel kernel_;
+  const std::shared_ptr<HostState> state_;
 };
 
 // INVALID_ARGUMENT if the image has no host kernel; the rest is CheckImage()'s.
@@ -110,6 +112,7 @@ class HostWork {
   std::vector<HostCopy> uploads_;
   std::vector<HostCopy> readbacks_;
   HostKernel kernel_ = nullptr;
+  std::shared_ptr<HostState> state_;
   std::vector<Range> bindings_;
   std::vector<uint32_t> constants_;
   uint32_t workgroups_ = 0;

@@ -51,6 +51,11 @@ void Context::ReadProperties() {
       std::min(device.maxComputeWorkGroupSize[0], device.maxComputeWorkGroupInvocations);
   limits_.shared_memory_bytes = device.maxComputeSharedMemorySize;
   limits_.subgroup_size = subgroup.subgroupSize;
+  constexpr VkSubgroupFeatureFlags kOperations = VK_SUBGROUP_FEATURE_BASIC_BIT |
+                                                 VK_SUBGROUP_FEATURE_ARITHMETIC_BIT |
+                                                 VK_SUBGROUP_FEATURE_BALLOT_BIT;
+  limits_.subgroup_operations = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+                                (subgroup.supportedOperations & kOperations) == kOperations;
   limits_.offset_alignment = std::max<uint64_t>(4, device.minStorageBufferOffsetAlignment);
 }
 

@@ -2,6 +2,7 @@
 // Compiles SPIR-V.
 #include "backends/vulkan/program.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <vector>
@@ -95,9 +96,11 @@ absl::Status VulkanProgram::MakePipeline(const PipelineCache& cache, const Image
       "loading SPIR-V"));
   const Handle<VkShaderModule> module(context, raw_module, context.fn().vkDestroyShaderModule);
 
-  const VkSpecializationMapEntry width{.constantID = 0, .offset = 0, .size = 4};
+  const uint32_t values[] = {image.workgroup_size, std::max(image.shared_bytes / 4, 1u)};
+  const VkSpecializationMapEntry entries[] = {{.constantID = 0, .offset = 0, .size = 4},
+                                              {.constantID = 1, .offset = 4, .size = 4}};
   const VkSpecializationInfo specialization{
-      .mapEntryCount = 1, .pMapEntries = &width, .dataSize = 4, .pData = &image.workgroup_size};
+      .mapEntryCount = 2, .pMapEntries = entries, .dataSize = sizeof values, .pData = values};
   const std::string entry(image.entry);
   VkPipelineCreationFeedbackEXT feedback{}, stage_feedback{};
   const VkPipelineCreationFeedbackCreateInfoEXT feedback_info{

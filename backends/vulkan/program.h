@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A SPIR-V program as a compute pipeline: storage buffers 0..bindings-1 of set 0, constants as push
-// constants, specialization constant 0 as the workgroup size.
+// constants, specialization constant 0 as the workgroup size, 1 as the words of shared memory.
 #pragma once
 
 #include <memory>

@@ -13,12 +13,22 @@ namespace keysieve::admin {
 namespace {
 
 constexpr char kPlain[] = "text/plain; charset=utf-8";
+constexpr char kHtml[] = "text/html; charset=utf-8";
+constexpr char kCss[] = "text/css; charset=utf-8";
+constexpr char kJavaScript[] = "text/javascript; charset=utf-8";
+
+// Nothing from elsewhere, no inline script or style, nobody's frame: a name in a table stays text.
+constexpr char kPolicy[] =
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 void Send(mg_connection* connection, int code, const char* reason, std::string_view type,
-          const std::string& body) {
+          std::string_view body) {
   const std::string head = Cat("HTTP/1.1 ", code, " ", reason, "\r\nContent-Type: ", type,
                                "\r\nContent-Length: ", body.size(),
-                               "\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n");
+                               "\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-store"
+                               "\r\nContent-Security-Policy: ",
+                               kPolicy, "\r\nConnection: close\r\n\r\n");
   mg_write(connection, head.data(), head.size());
   if (std::strcmp(mg_get_request_info(connection)->request_method, "HEAD") != 0) {
     mg_write(connection, body.data(), body.size());
@@ -96,7 +106,16 @@ int HttpEndpoint::Answer(mg_connection* connection) {
     return ready ? 200 : 503;
   }
   if (path == "/") {
-    Send(connection, 200, "OK", kPlain, pages_.front());
+    Send(connection, 200, "OK", kHtml, pages_.front());
+    return 200;
+  }
+  if (path == "/live") {
+    Send(connection, 200, "OK", kHtml, pages_.live());
+    return 200;
+  }
+  if (path == "/style.css" || path == "/refresh.js") {
+    const bool css = path == "/style.css";
+    Send(connection, 200, "OK", css ? kCss : kJavaScript, css ? pages_.style : pages_.script);
     return 200;
   }
   Send(connection, 404, "Not Found", kPlain, "/metrics, /-/healthy, /-/ready and / are served\n");

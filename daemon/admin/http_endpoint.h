@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The operators' HTTP endpoint: /metrics, /-/healthy, /-/ready and a small page at /. It reads and
-// never changes anything.
+// The operators' HTTP endpoint: /metrics, /-/healthy, /-/ready and the status page at / with what
+// it loads. It reads and never changes anything.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "daemon/config/values.h"
@@ -19,7 +20,10 @@ namespace keysieve::admin {
 struct HttpPages {
   std::function<std::string()> metrics;  // Prometheus text
   std::function<bool()> ready;           // takes scans: lanes open, not draining
-  std::function<std::string()> front;    // the page at /, plain text
+  std::function<std::string()> front;    // the page at /, HTML
+  std::function<std::string()> live;     // what changes of it
+  std::string_view style = {};           // CSS; both outlive the endpoint
+  std::string_view script = {};          // JavaScript
 };
 
 class HttpEndpoint {

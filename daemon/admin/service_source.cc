@@ -56,6 +56,10 @@ void ServiceSource::Scans(std::vector<MetricFamily>& families) const {
   const pipeline::ScanCounters::Values values = counters_.Read();
   const auto in_use = static_cast<double>(pipeline_.memory_in_use());
   families.push_back(Single("keysieve_inflight_bytes", in_use));
+  families.push_back(Single("keysieve_streams", pipeline_.streams()));
+  MetricFamily latency = evidence::ServiceFamily("keysieve_blob_duration_seconds");
+  latency.samples.push_back({.histogram = evidence::ToSeconds(values.blob_latency)});
+  families.push_back(std::move(latency));
   families.push_back(Single("keysieve_blobs_total", static_cast<double>(values.blobs)));
   families.push_back(ByLabel("keysieve_admission_rejects_total", "reason", values.rejects));
   families.push_back(ByLabel("keysieve_scans_total", "result", values.scans));
@@ -63,11 +67,29 @@ void ServiceSource::Scans(std::vector<MetricFamily>& families) const {
   families.push_back(ByLabel("keysieve_gaps_total", "reason", values.gaps));
   families.push_back(ByLabel("keysieve_exclusions_total", "reason", values.exclusions));
   families.push_back(ByLabel("keysieve_route_bytes_total", "route", values.route_bytes));
+  Tenants(values, families);
+  Rules(families);
+}
+
+void ServiceSource::Tenants(const pipeline::ScanCounters::Values& values,
+                            std::vector<MetricFamily>& families) {
+  families.push_back(ByLabel("keysieve_tenant_bytes_total", "tenant", values.tenant_bytes));
+  MetricFamily charged = evidence::ServiceFamily("keysieve_tenant_device_seconds_total");
+  for (const auto& [key, ns] : values.tenant_device_ns) {
+    charged.samples.push_back({.labels = {{"tenant", key.first}, {"backend", key.second}},
+                               .value = static_cast<double>(ns) / 1e9});
+  }
+  families.push_back(std::move(charged));
+}
+
+void ServiceSource::Rules(std::vector<MetricFamily>& families) const {
   const pipeline::LoadedRules rules = pipeline_.rules();
   MetricFamily info = evidence::ServiceFamily("keysieve_rules_info");
   info.samples.push_back(
       {.labels = {{"name", rules.rules->name()}, {"digest", rules.rules->digest()}}, .value = 1});
   families.push_back(std::move(info));
+  const std::chrono::duration<double> loaded = rules.loaded_at.time_since_epoch();
+  families.push_back(Single("keysieve_rules_loaded_timestamp_seconds", loaded.count()));
 }
 
 void ServiceSource::Rpcs(std::vector<MetricFamily>& families) const {

@@ -22,6 +22,9 @@ class ServiceSource : public evidence::MetricSource {
  private:
   void Lanes(std::vector<evidence::MetricFamily>& families) const;
   void Scans(std::vector<evidence::MetricFamily>& families) const;
+  static void Tenants(const pipeline::ScanCounters::Values& values,
+                      std::vector<evidence::MetricFamily>& families);
+  void Rules(std::vector<evidence::MetricFamily>& families) const;
   void Rpcs(std::vector<evidence::MetricFamily>& families) const;
 
   const pipeline::ScanPipeline& pipeline_;

@@ -61,6 +61,11 @@ bool Board::accepted() const {
   return result_.accepted.has_value();
 }
 
+void Board::AddProfile(v1::Profile profile) {
+  MutexLock lock(mutex_);
+  result_.profiles.push_back(std::move(profile));
+}
+
 void Board::Fail(const grpc::Status& status) {
   MutexLock lock(mutex_);
   stopped_ = true;

@@ -66,6 +66,9 @@ class Board {
   void Accept(AcceptedStream accepted);
   bool accepted() const;
 
+  // What the daemon recorded of one stream that ended well.
+  void AddProfile(v1::Profile profile);
+
   // Ends the run: nothing more is taken. The first error stays.
   void Fail(const grpc::Status& status);
 
@@ -73,7 +76,8 @@ class Board {
   struct Result {
     std::vector<BlobReport> reports;  // by blob
     std::optional<AcceptedStream> accepted;
-    grpc::Status error;  // OK unless Fail() was called
+    std::vector<v1::Profile> profiles;  // by stream
+    grpc::Status error;                 // OK unless Fail() was called
   };
   Result TakeResult();
 

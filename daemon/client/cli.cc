@@ -88,6 +88,8 @@ CLI::App* AddScan(CLI::App* app, ScanCommand* to) {
       ->expected(1)
       ->take_all();
   scan->add_option("--label", to->label, "a name for the daemon's log, such as the repository's");
+  scan->add_flag("--profile", to->profile,
+                 "print what accelerators did for this scan: device time, bytes, waits, faults");
   scan->footer(kScanExamples);
   return scan;
 }

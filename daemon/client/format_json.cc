@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // JSON is built in order and dumped with invalid UTF-8 replaced, so that any byte in a path or a
 // match still gives a document every parser takes.
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "daemon/client/escape.h"
@@ -98,6 +99,33 @@ Json ReceiptRecord(const BlobNote& note) {
   return record;
 }
 
+Json ProfileRecord(const v1::Profile& profile) {
+  Json metrics = Json::array();
+  for (const v1::ProfileMetric& metric : profile.metrics()) {
+    Json one{{"name", metric.name()}};
+    if (!metric.label().empty()) one["label"] = metric.label();
+    one["value"] = metric.value();
+    metrics.push_back(std::move(one));
+  }
+  Json events = Json::array();
+  for (const v1::ProfileEvent& event : profile.events()) {
+    events.push_back(Json{{"name", event.name()},
+                          {"backend", event.backend()},
+                          {"device", event.device()},
+                          {"value", event.value()},
+                          {"detail", event.detail()}});
+  }
+  Json record{
+      {"type", "profile"},
+      {"device_seconds", Json(std::map<std::string, double>(profile.device_seconds().begin(),
+                                                            profile.device_seconds().end()))},
+      {"metrics", metrics},
+      {"events", events},
+      {"events_lost", profile.events_lost()}};
+  if (!profile.unavailable().empty()) record["unavailable"] = profile.unavailable();
+  return record;
+}
+
 Json SummaryRecord(const RunReport& report, int exit_code) {
   Json record{{"type", "summary"},
               {"complete", report.complete},
@@ -135,6 +163,7 @@ std::string ReportAsJsonLines(const RunReport& report, int exit_code) {
   std::string out;
   for (const v1::Finding& finding : report.findings) out += Dump(FindingRecord(finding), -1) + "\n";
   for (const BlobNote& note : report.notes) out += Dump(ReceiptRecord(note), -1) + "\n";
+  if (report.profile) out += Dump(ProfileRecord(*report.profile), -1) + "\n";
   return out + Dump(SummaryRecord(report, exit_code), -1) + "\n";
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Text for people. The only colours are the terminal's own, so that they suit its theme.
+#include <iomanip>
 #include <map>
 #include <sstream>
 
@@ -65,6 +66,37 @@ std::string FindingsAsText(const RunReport& report, bool color) {
     }
     out << "\n  fingerprint  " << paint.dim << EscapeForTerminal(finding.keysieve_fingerprint())
         << paint.off << "\n\n";
+  }
+  return out.str();
+}
+
+std::string ProfileLines(const RunReport& report) {
+  if (!report.profile) return "";
+  const v1::Profile& profile = *report.profile;
+  std::ostringstream out;
+  if (!profile.unavailable().empty()) {
+    out << "profile: unavailable: " << EscapeForTerminal(profile.unavailable()) << "\n";
+  }
+  const std::map<std::string, double> seconds(profile.device_seconds().begin(),
+                                              profile.device_seconds().end());
+  for (const auto& [backend, charged] : seconds) {
+    out << "profile: device_seconds{" << EscapeForTerminal(backend) << "} " << charged << "\n";
+  }
+  out << std::setprecision(12);
+  for (const v1::ProfileMetric& metric : profile.metrics()) {
+    out << "profile: " << EscapeForTerminal(metric.name());
+    if (!metric.label().empty()) out << "{" << EscapeForTerminal(metric.label()) << "}";
+    out << " " << metric.value() << "\n";
+  }
+  for (const v1::ProfileEvent& event : profile.events()) {
+    out << "profile: " << EscapeForTerminal(event.backend()) << ":" << event.device() << " "
+        << EscapeForTerminal(event.name());
+    if (event.value() != 0) out << " " << event.value();
+    if (!event.detail().empty()) out << " (" << EscapeForTerminal(event.detail()) << ")";
+    out << "\n";
+  }
+  if (profile.events_lost() > 0) {
+    out << "profile: " << profile.events_lost() << " more events were not kept\n";
   }
   return out.str();
 }

@@ -27,6 +27,10 @@ std::string ReportAsJsonLines(const RunReport& report, int exit_code);
 std::string HitsAsText(const RunReport& report, const std::vector<std::string>& patterns);
 std::string HitsAsJson(const RunReport& report, const std::vector<std::string>& patterns);
 
+// What accelerators did for the run, a line a number and then the events in order; empty if no
+// profile was asked for.
+std::string ProfileLines(const RunReport& report);
+
 // One sentence: whether everything was scanned, how much, on which route, and what came of it.
 // `noun` is what is counted: "finding" or "match".
 std::string CompletenessSentence(const RunReport& report, std::string_view noun);

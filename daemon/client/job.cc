@@ -137,6 +137,7 @@ RunReport Job::Run(const BlobService& service) {
 void Job::PrintNotices(const RunReport& report, const char* noun) {
   if (!common_.quiet) {
     console_.err << GapLines(report, kGapLines) << ExclusionLines(report, source_.verbose);
+    console_.err << ProfileLines(report);
   }
   if (report.failed) console_.err << "keysieve: " << EscapeForTerminal(report.failure) << "\n";
   console_.err << "keysieve: " << CompletenessSentence(report, noun) << std::endl;

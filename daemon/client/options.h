@@ -40,6 +40,7 @@ struct ScanCommand {
   std::vector<std::string> baselines;
   std::vector<std::string> ignore_files;
   std::string label;
+  bool profile = false;
 };
 
 struct MatchCommand {

@@ -68,6 +68,30 @@ void Sort(RunReport* report) {
                    [](const BlobNote& a, const BlobNote& b) { return a.path < b.path; });
 }
 
+// Sums what can be summed and keeps every event, stream after stream.
+v1::Profile Merge(std::vector<v1::Profile> profiles) {
+  v1::Profile sum;
+  std::map<std::pair<std::string, std::string>, double> metrics;
+  for (v1::Profile& profile : profiles) {
+    if (sum.unavailable().empty()) sum.set_unavailable(profile.unavailable());
+    for (const auto& [backend, seconds] : profile.device_seconds()) {
+      (*sum.mutable_device_seconds())[backend] += seconds;
+    }
+    for (const auto& metric : profile.metrics()) {
+      metrics[{metric.name(), metric.label()}] += metric.value();
+    }
+    for (auto& event : *profile.mutable_events()) *sum.add_events() = std::move(event);
+    sum.set_events_lost(sum.events_lost() + profile.events_lost());
+  }
+  for (const auto& [key, value] : metrics) {
+    v1::ProfileMetric* metric = sum.add_metrics();
+    metric->set_name(key.first);
+    metric->set_label(key.second);
+    metric->set_value(value);
+  }
+  return sum;
+}
+
 }  // namespace
 
 RunReport BuildReport(WalkResult walk, const std::vector<Blob>& blobs, TransferResult transfer) {
@@ -76,6 +100,7 @@ RunReport BuildReport(WalkResult walk, const std::vector<Blob>& blobs, TransferR
   report.interrupted = transfer.interrupted;
   report.failed = !transfer.error.ok();
   if (transfer.accepted) report.accepted = *std::move(transfer.accepted);
+  if (!transfer.profiles.empty()) report.profile = Merge(std::move(transfer.profiles));
   AddOmissions(walk.gaps, true, &report);
   AddOmissions(walk.exclusions, false, &report);
   for (size_t i = 0; i < blobs.size(); ++i) {

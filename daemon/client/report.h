@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct RunReport {
   std::string failure;  // one sentence, when failed
   AcceptedStream accepted;
   double wall_seconds = 0;
+  std::optional<v1::Profile> profile;  // of all streams together, if it was asked for
 };
 
 // `blobs` and `transfer.reports` go together. Blobs a deadline left behind become TIMEOUT gaps.

@@ -58,6 +58,7 @@ absl::StatusOr<v1::ScanOptions> MakeOptions(const ScanCommand& command) {
   }
   options.set_show_secrets(command.show_secrets);
   options.set_label(EscapeForTerminal(command.label));
+  options.set_profile(command.profile);
   KS_RETURN_IF_ERROR(AddIgnores(command, &options));
   return options;
 }

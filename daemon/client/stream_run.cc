@@ -66,6 +66,8 @@ void StreamRun::ReadReplies() {
       changed_.NotifyAll();
     } else if (reply.blob) {
       OnBlob(*std::move(reply.blob));
+    } else if (reply.summary && reply.summary->has_profile()) {
+      board_.AddProfile(std::move(*reply.summary->mutable_profile()));
     }
   }
   MutexLock lock(mutex_);

@@ -119,6 +119,7 @@ TransferResult Transfer(const BlobService& service, const std::vector<Blob>& blo
   Board::Result result = board.TakeResult();
   TransferResult out{std::move(result.reports), std::move(result.accepted), result.error,
                      crew.timed_out.load(), interrupt.triggered()};
+  out.profiles = std::move(result.profiles);
   const auto settled = [](const BlobReport& report) { return report.settled; };
   const bool all = std::all_of(out.reports.begin(), out.reports.end(), settled);
   if (all) out.timed_out = false;

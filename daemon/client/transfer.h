@@ -28,6 +28,7 @@ struct TransferResult {
   grpc::Status error;      // why the run ended early; OK otherwise
   bool timed_out = false;  // the deadline passed; not an error
   bool interrupted = false;
+  std::vector<v1::Profile> profiles = {};  // of streams that ended well, if they were asked for
 };
 
 // Blocks until every blob is settled or the run ends. Contacts the daemon even for no blobs, so

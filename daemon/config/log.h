@@ -46,6 +46,8 @@ class Log {
  public:
   Log(LogLevel level, LogSink sink) : level_(level), sink_(std::move(sink)) {}
 
+  LogLevel level() const { return level_; }
+
   void Write(LogLevel level, std::string_view event, std::string message,
              std::vector<LogField> fields = {}) const {
     if (level < level_) return;

@@ -50,7 +50,7 @@ using LaneOpener = std::function<absl::StatusOr<LaneParts>()>;
 
 struct LaneOptions {
   backends::Identity identity;
-  evidence::DeviceRecorder* recorder = nullptr;  // null for the CPU; outlives the lane
+  evidence::ScanRecorder* recorder = nullptr;  // null for the CPU; outlives the lane
   // One batch, or one call that does not return; past the session's own watchdog.
   std::chrono::milliseconds hang_after{60000};
   std::chrono::milliseconds poll{2};  // between looks for new work while there is room for it
@@ -124,6 +124,7 @@ class Lane : public Matcher {
     PackedBatch batch;
     megakernel::TableHandle table;
     backends::Clock::time_point since;
+    std::vector<evidence::ContextId> scans;  // profiled ones
   };
   struct Order {
     enum class Kind : uint8_t { kQuarantine, kResume } kind = Kind::kQuarantine;
@@ -161,6 +162,7 @@ class Lane : public Matcher {
   void Collect();
   void Deliver(Flight flight, megakernel::BatchResult result);
   void Split(PackedBatch batch);
+  void BindProfiles(std::span<const evidence::ContextId> scans);
 
   // lane_faults.cc: the device fails
   void Faulted(const absl::Status& status, PackedBatch batch);
@@ -169,8 +171,9 @@ class Lane : public Matcher {
   void RecoverBatch(PackedBatch batch, const std::string& why);
   void FailBatch(PackedBatch batch, const absl::Status& status);
   void Recover(const std::vector<std::shared_ptr<ActiveJob>>& jobs, const std::string& why,
-               evidence::DeviceRecorder* counted);
-  void Reroute(MatchJob job, const std::string& why, std::function<void(bool)> ended);
+               evidence::ScanRecorder* counted);
+  void Reroute(MatchJob job, const std::string& why,
+               std::function<void(bool)> ended);  // before the job's own `done`
 
   const LaneOptions options_;
   const LaneOpener opener_;
@@ -202,6 +205,7 @@ class Lane : public Matcher {
   std::deque<Flight> in_flight_;           // in order of submission
   uint32_t max_pieces_ = UINT32_MAX;       // what the session was seen to take
   backends::Clock::time_point sampled_{};  // when the device was last asked about itself
+  bool bound_ = false;                     // profiled scans are bound to the recorder
   uint32_t faults_in_row_ = 0;             // batches that failed twice, since the last success
 
   bool here_ = false;  // no thread of its own

@@ -69,6 +69,21 @@ bool Lane::SubmitNext() {
   ready_.pop_front();
   DropAnswered(batch);
   if (batch.pieces.empty()) return true;
+  const auto scans = batch.ProfiledScans();
+  const auto has_table = [&batch](const Flight& flight) {
+    return flight.batch.table->digest == batch.table->digest;
+  };
+  // Loading a table waits for the batches in flight, which would then be recorded for the scans
+  // that want the table: where profiled scans are involved, they are collected first.
+  const bool profiled =
+      !scans.empty() || std::any_of(in_flight_.begin(), in_flight_.end(),
+                                    [](const Flight& flight) { return !flight.scans.empty(); });
+  if (profiled && !in_flight_.empty() &&
+      std::none_of(in_flight_.begin(), in_flight_.end(), has_table)) {
+    ready_.push_front(std::move(batch));
+    return false;
+  }
+  BindProfiles(scans);
   auto table = tables_.Get(*parts_.session, *batch.table);
   if (table.ok()) return HandIn(std::move(batch), *table);
   switch (table.status().code()) {
@@ -87,10 +102,11 @@ bool Lane::SubmitNext() {
 bool Lane::HandIn(PackedBatch batch, megakernel::TableHandle table) {
   megakernel::Session& session = *parts_.session;
   const auto pieces = PiecesOf(batch, session.geometry().tenants);
+  auto scans = batch.ProfiledScans();
   auto id = session.Submit({.table = table, .pieces = pieces, .attempt = batch.attempt});
   if (id.ok()) {
     tables_.Began(batch.table->digest);
-    in_flight_.push_back({*id, std::move(batch), table, options_.now()});
+    in_flight_.push_back({*id, std::move(batch), table, options_.now(), std::move(scans)});
     return true;
   }
   if (id.status().code() != absl::StatusCode::kResourceExhausted) {
@@ -109,6 +125,14 @@ bool Lane::HandIn(PackedBatch batch, megakernel::TableHandle table) {
   return true;
 }
 
+// What the recorder hears next counts for these scans. Most batches have none: then it hears
+// nothing.
+void Lane::BindProfiles(std::span<const evidence::ContextId> scans) {
+  if (options_.recorder == nullptr || (scans.empty() && !bound_)) return;
+  options_.recorder->Bind(scans);
+  bound_ = !scans.empty();
+}
+
 void Lane::Split(PackedBatch batch) {
   const size_t half = batch.pieces.size() / 2;
   max_pieces_ = static_cast<uint32_t>(half);
@@ -122,6 +146,7 @@ void Lane::Split(PackedBatch batch) {
 
 void Lane::Collect() {
   if (in_flight_.empty()) return;
+  BindProfiles(in_flight_.front().scans);
   // With room for more batches the wait is short, so that new work gets in.
   const bool full = in_flight_.size() >= parts_.session->geometry().batches;
   const auto wait = options_.poll * (full ? kPollsWhenFull : 1);
@@ -142,6 +167,7 @@ void Lane::Collect() {
 }
 
 void Lane::Deliver(Flight flight, megakernel::BatchResult result) {
+  flight.batch.Charge(result.device_ns);
   for (size_t i = 0; i < flight.batch.pieces.size(); ++i) {
     const CutPiece& cut = flight.batch.pieces[i];
     ActiveJob& job = *cut.job;
@@ -160,7 +186,7 @@ void Lane::Deliver(Flight flight, megakernel::BatchResult result) {
     if (!std::is_sorted(job.hits.begin(), job.hits.end())) {
       std::sort(job.hits.begin(), job.hits.end());  // a retried piece came late
     }
-    Finish(job, {.hits = std::move(job.hits)});
+    Finish(job, {.hits = std::move(job.hits), .device_ns = job.device_ns});
   }
 }
 

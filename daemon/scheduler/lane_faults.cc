@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a lane does when its device fails: one retry, then the same bytes through the CPU route; a
 // lost or hung device is given up for good. Hits are never the worse for it, only slower.
+#include <algorithm>
+
 #include "daemon/scheduler/lane.h"
 #include "evidence/base/status.h"
 
@@ -10,23 +12,30 @@ namespace {
 constexpr uint32_t kMaxAttempts = 2;
 constexpr uint32_t kFaultsBeforeQuarantine = 3;  // batches in a row that failed twice
 
-// Reports one recovery when the last of a failed batch's blobs was done on the CPU route.
+// Reports one recovery when the last of a failed batch's blobs was done on the CPU route: before
+// that blob is answered, so that the record of its scan has it.
 class RecoveryGroup {
  public:
-  explicit RecoveryGroup(evidence::DeviceRecorder* recorder) : recorder_(recorder) {}
-  ~RecoveryGroup() {
-    if (recorder_ != nullptr && answered_.load() && all_ok_.load()) recorder_->Recovered();
+  RecoveryGroup(evidence::ScanRecorder* recorder, const std::vector<MatchJob>& jobs)
+      : recorder_(recorder), left_(jobs.size()) {
+    for (const MatchJob& job : jobs) {
+      if (job.profile == evidence::ContextId::kProcess) continue;
+      if (std::find(scans_.begin(), scans_.end(), job.profile) == scans_.end()) {
+        scans_.push_back(job.profile);
+      }
+    }
   }
-  RecoveryGroup(const RecoveryGroup&) = delete;
-  RecoveryGroup& operator=(const RecoveryGroup&) = delete;
   void Ended(bool ok) {
-    answered_.store(true);
     if (!ok) all_ok_.store(false);
+    if (left_.fetch_sub(1) == 1 && all_ok_.load() && recorder_ != nullptr) {
+      recorder_->RecoveredFor(scans_);
+    }
   }
 
  private:
-  evidence::DeviceRecorder* const recorder_;
-  std::atomic<bool> answered_{false};
+  evidence::ScanRecorder* const recorder_;
+  std::vector<evidence::ContextId> scans_;  // profiled ones
+  std::atomic<size_t> left_;
   std::atomic<bool> all_ok_{true};
 };
 
@@ -79,8 +88,8 @@ void Lane::FailBatch(PackedBatch batch, const absl::Status& status) {
 // ---- to the CPU route ----
 
 void Lane::Recover(const std::vector<std::shared_ptr<ActiveJob>>& jobs, const std::string& why,
-                   evidence::DeviceRecorder* counted) {
-  const auto group = std::make_shared<RecoveryGroup>(recovery_ == nullptr ? nullptr : counted);
+                   evidence::ScanRecorder* counted) {
+  std::vector<MatchJob> leaving;
   for (const auto& job : jobs) {
     if (job->left) continue;
     if (job->cancelled()) {
@@ -94,8 +103,12 @@ void Lane::Recover(const std::vector<std::shared_ptr<ActiveJob>>& jobs, const st
       job->job.done = nullptr;
       job->job.owner.reset();
       job->hits.clear();
-      Reroute(std::move(moved), why, [group](bool ok) { group->Ended(ok); });
+      leaving.push_back(std::move(moved));
     }
+  }
+  const auto group = std::make_shared<RecoveryGroup>(counted, leaving);
+  for (MatchJob& job : leaving) {
+    Reroute(std::move(job), why, [group](bool ok) { group->Ended(ok); });
   }
 }
 
@@ -143,6 +156,7 @@ void Lane::Abandon(const absl::Status& status) {
     options_.recorder->Quarantined();
     // A session that ended has counted these; one that merely hung has not.
     for (size_t i = 0; i < in_flight_.size() && !parts_.session->ended(); ++i) {
+      BindProfiles(in_flight_[i].scans);
       options_.recorder->ResidualBatch();
     }
   }

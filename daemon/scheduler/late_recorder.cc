@@ -5,8 +5,9 @@
 namespace keysieve::scheduler {
 
 using evidence::DeviceRecorder;
+using evidence::ScanRecorder;
 
-void LateRecorder::Attach(DeviceRecorder* target) {
+void LateRecorder::Attach(ScanRecorder* target) {
   MutexLock lock(mutex_);
   for (const auto& call : early_) call(*target);
   early_.clear();
@@ -15,12 +16,15 @@ void LateRecorder::Attach(DeviceRecorder* target) {
 
 template <typename Call>
 void LateRecorder::Pass(Call call) {
-  if (DeviceRecorder* target = target_.load(std::memory_order_acquire)) return call(*target);
+  if (ScanRecorder* target = target_.load(std::memory_order_acquire)) return call(*target);
   MutexLock lock(mutex_);
-  if (DeviceRecorder* target = target_.load(std::memory_order_acquire)) return call(*target);
+  if (ScanRecorder* target = target_.load(std::memory_order_acquire)) return call(*target);
   early_.push_back(call);
 }
 
+void LateRecorder::Bind(std::span<const evidence::ContextId> scans) {
+  if (ScanRecorder* target = target_.load(std::memory_order_acquire)) target->Bind(scans);
+}
 void LateRecorder::Submitted() {
   Pass([](DeviceRecorder& r) { r.Submitted(); });
 }
@@ -47,6 +51,13 @@ void LateRecorder::Retried(uint32_t attempt) {
 }
 void LateRecorder::Recovered() {
   Pass([](DeviceRecorder& r) { r.Recovered(); });
+}
+void LateRecorder::RecoveredFor(std::span<const evidence::ContextId> scans) {
+  if (ScanRecorder* target = target_.load(std::memory_order_acquire)) {
+    target->RecoveredFor(scans);
+  } else {
+    Recovered();
+  }
 }
 void LateRecorder::ResidualBatch() {
   Pass([](DeviceRecorder& r) { r.ResidualBatch(); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A recorder for the time before a device has said what it can do: a ledger needs the capabilities,
-// and they are known only once the device is open. Calls until then are kept and replayed; after
-// Attach() every call goes straight through.
+// and they are known only once the device is open. Calls until then are kept and replayed, but for
+// Bind(): no scan runs yet. After Attach() every call goes straight through.
 #pragma once
 
 #include <atomic>
@@ -9,15 +9,16 @@
 #include <vector>
 
 #include "evidence/base/mutex.h"
-#include "evidence/device_recorder.h"
+#include "evidence/scan_recorder.h"
 
 namespace keysieve::scheduler {
 
-class LateRecorder : public evidence::DeviceRecorder {
+class LateRecorder : public evidence::ScanRecorder {
  public:
   // Once. `target` outlives this.
-  void Attach(evidence::DeviceRecorder* target);
+  void Attach(evidence::ScanRecorder* target);
 
+  void Bind(std::span<const evidence::ContextId> scans) override;
   void Submitted() override;
   void Completed(const evidence::DispatchRecord& record) override;
   void Allocated(uint64_t bytes) override;
@@ -27,6 +28,7 @@ class LateRecorder : public evidence::DeviceRecorder {
   void Fault(evidence::FaultKind kind) override;
   void Retried(uint32_t attempt) override;
   void Recovered() override;
+  void RecoveredFor(std::span<const evidence::ContextId> scans) override;
   void ResidualBatch() override;
   void OverflowReplayed() override;
   void Quarantined() override;
@@ -38,7 +40,7 @@ class LateRecorder : public evidence::DeviceRecorder {
   template <typename Call>
   void Pass(Call call);
 
-  std::atomic<evidence::DeviceRecorder*> target_{nullptr};
+  std::atomic<evidence::ScanRecorder*> target_{nullptr};
   Mutex mutex_;
   std::vector<std::function<void(evidence::DeviceRecorder&)>> early_ ABSL_GUARDED_BY(mutex_);
 };

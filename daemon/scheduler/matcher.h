@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "backends/device.h"
+#include "evidence/scan_recorder.h"
 #include "megakernel/literal.h"
 #include "megakernel/table.h"
 
@@ -25,6 +26,9 @@ struct MatchOutcome {
   backends::BackendKind route = backends::BackendKind::kCpu;  // that matched
   bool recovered = false;    // an accelerator failed and the CPU route did the work
   std::string route_reason;  // one sentence, when recovered
+  // Kernel time of the route's batches, of each the part that the blob's bytes were of the batch's.
+  // 0 where the backend cannot tell. What a device spent in vain before a recovery is not in it.
+  uint64_t device_ns = 0;
 };
 
 struct MatchJob {
@@ -33,6 +37,7 @@ struct MatchJob {
   std::shared_ptr<const megakernel::Table> table;
   uint64_t request = 0;  // jobs of different requests take turns
   uint32_t tenant = 0;
+  evidence::ContextId profile = evidence::ContextId::kProcess;  // of the scan, if it is profiled
   // Null: cannot be cancelled. The jobs of one request share one flag.
   std::shared_ptr<const std::atomic<bool>> cancelled;
   std::function<void(MatchOutcome)> done;  // exactly once, on any thread; never blocks

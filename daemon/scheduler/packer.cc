@@ -13,6 +13,34 @@ constexpr uint64_t kAlign = 64;           // what a session may lose between two
 
 }  // namespace
 
+std::vector<evidence::ContextId> PackedBatch::ProfiledScans() const {
+  std::vector<evidence::ContextId> scans;
+  for (const CutPiece& piece : pieces) {
+    const evidence::ContextId id = piece.job->job.profile;
+    if (id == evidence::ContextId::kProcess) continue;
+    if (std::find(scans.begin(), scans.end(), id) == scans.end()) scans.push_back(id);
+  }
+  return scans;
+}
+
+void PackedBatch::Charge(uint64_t device_ns) const {
+  uint64_t bytes = 0;
+  for (const CutPiece& piece : pieces) bytes += piece.owned_bytes;
+  if (device_ns == 0 || bytes == 0) return;
+  uint64_t done = 0;
+  uint64_t charged = 0;
+  for (const CutPiece& piece : pieces) {
+    done += piece.owned_bytes;
+    // In floating point: the product of both may exceed 64 bits. The last part takes the rest.
+    const auto upto = done == bytes ? device_ns
+                                    : static_cast<uint64_t>(static_cast<double>(device_ns) *
+                                                            static_cast<double>(done) /
+                                                            static_cast<double>(bytes));
+    piece.job->device_ns += upto - charged;
+    charged = upto;
+  }
+}
+
 void Packer::Add(std::shared_ptr<ActiveJob> job) {
   const uint64_t request = job->job.request;
   Queue& queue = queues_[request];

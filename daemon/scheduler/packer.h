@@ -24,6 +24,7 @@ struct ActiveJob {
   // Answered: later results are dropped. Whoever supervises a stuck lane sets it too.
   std::atomic<bool> left{false};
   std::vector<megakernel::LiteralHit> hits;
+  uint64_t device_ns = 0;  // this blob's part of what its batches took
   bool whole() const { return cut == job.bytes.size(); }
   bool cancelled() const { return job.cancelled != nullptr && job.cancelled->load(); }
 };
@@ -40,6 +41,10 @@ struct PackedBatch {
   std::shared_ptr<const megakernel::Table> table;
   std::vector<CutPiece> pieces;
   uint32_t attempt = 0;
+  // The profiled scans among its pieces, each once.
+  std::vector<evidence::ContextId> ProfiledScans() const;
+  // Shares the kernel time out among the pieces' blobs by bytes; the parts add up to it exactly.
+  void Charge(uint64_t device_ns) const;
 };
 
 class Packer {

@@ -3,6 +3,7 @@
 #include "daemon/transport/convert.h"
 
 #include "evidence/base/status.h"
+#include "evidence/context_report.h"
 #include "evidence/utf8.h"
 
 namespace keysieve::transport {
@@ -59,6 +60,29 @@ void Fill(const pipeline::BlobResult& blob, detect::Finding&& finding, v1::Findi
   out->set_commit(blob.commit);
 }
 
+void Fill(const pipeline::Profile& profile, v1::Profile* out) {
+  out->set_unavailable(profile.unavailable);
+  for (const auto& [backend, ns] : profile.device_ns) {
+    (*out->mutable_device_seconds())[backend] = static_cast<double>(ns) / 1e9;
+  }
+  for (const evidence::NamedValue& value : evidence::NamedCounters(profile.record.counters)) {
+    v1::ProfileMetric* metric = out->add_metrics();
+    metric->set_name(value.name);
+    metric->set_label(std::string(value.label));
+    metric->set_value(value.value);
+  }
+  for (const evidence::JournalEntry& entry : profile.record.journal) {
+    const evidence::NamedEntry named = evidence::Describe(entry);
+    v1::ProfileEvent* event = out->add_events();
+    event->set_name(std::string(named.name));
+    event->set_backend(std::string(named.backend));
+    event->set_device(named.device);
+    event->set_value(named.value);
+    event->set_detail(std::string(named.detail));
+  }
+  out->set_events_lost(profile.record.journal_lost);
+}
+
 }  // namespace
 
 pipeline::ScanOptions FromProto(v1::ScanOptions&& options) {
@@ -70,6 +94,7 @@ pipeline::ScanOptions FromProto(v1::ScanOptions&& options) {
   }
   out.show_secrets = options.show_secrets();
   out.label = options.label();
+  out.profile = options.profile();
   out.has_ignores = options.ignores_size() > 0;
   return out;
 }
@@ -168,6 +193,7 @@ void ToProto(const pipeline::Summary& summary, v1::Summary* out) {
     (*out->mutable_route_bytes())[route] = bytes;
   out->set_rule_digest(summary.rule_digest);
   out->set_wall_seconds(summary.wall_seconds);
+  if (summary.profile) Fill(*summary.profile, out->mutable_profile());
 }
 
 std::string GitleaksFingerprint(const std::string& commit, const std::string& path,

@@ -3,6 +3,7 @@
 #include "daemon/transport/services.h"
 
 #include "daemon/transport/stream_reactor.h"
+#include "daemon/transport/trace.h"
 #include "evidence/base/status.h"
 
 namespace keysieve::transport {
@@ -12,6 +13,12 @@ absl::Status NotTheOwner() {
   return absl::PermissionDeniedError(
       "only the daemon's own user may change what it does, through its Unix socket; this call came "
       "over TCP or from another user");
+}
+
+std::string TraceIdOf(const grpc::CallbackServerContext& context) {
+  const auto found = context.client_metadata().find("traceparent");
+  if (found == context.client_metadata().end()) return "";
+  return TraceId({found->second.data(), found->second.size()});
 }
 
 }  // namespace
@@ -24,6 +31,8 @@ pipeline::Caller ScanServiceImpl::CallerOf(const grpc::CallbackServerContext& co
   pipeline::Caller caller = caller_;
   caller.peer = context.peer();
   if (caller.peer.empty()) caller.peer = "unix:";
+  caller.tenant = caller.owner ? "owner" : "anonymous";
+  caller.trace_id = TraceIdOf(context);
   return caller;
 }
 

@@ -11,8 +11,11 @@
 namespace keysieve::megakernel {
 
 void RunScanOnCpu(const backends::HostWorkgroup& workgroup);
-std::span<const std::byte> VulkanScanCode();  // SPIR-V; empty if not built
-std::span<const std::byte> CudaScanCode();    // fat binary; empty if not built
-std::span<const std::byte> CudaTunedCode();   // fat binary; empty if not built
+// SPIR-V; empty if not built. The shared body; with queues; with queues and subgroup operations.
+std::span<const std::byte> VulkanScanCode();
+std::span<const std::byte> VulkanQueuedCode();
+std::span<const std::byte> VulkanSubgroupCode();
+std::span<const std::byte> CudaScanCode();   // fat binary; empty if not built
+std::span<const std::byte> CudaTunedCode();  // fat binary; empty if not built
 
 }  // namespace keysieve::megakernel

@@ -11,6 +11,22 @@ namespace keysieve::megakernel {
 using backends::BackendKind;
 using backends::Image;
 
+namespace {
+
+// Filter rows in shared memory, in words of 4 bytes. Every Vulkan device has 16 KiB of it.
+constexpr uint32_t kLeastRows = 2048;
+constexpr uint32_t kMostRows = 8192;
+constexpr uint32_t kBesideRows = 13 << 10;  // bytes, for the queues of queued.glsl
+
+// The most rows that fit beside the queues; 0 if not even the fewest do.
+uint32_t RowsBesideQueues(uint32_t shared_bytes) {
+  uint32_t rows = kMostRows;
+  while (rows >= kLeastRows && rows * 4 + kBesideRows > shared_bytes) rows /= 2;
+  return rows >= kLeastRows ? rows : 0;
+}
+
+}  // namespace
+
 absl::StatusOr<Image> ScanImage(BackendKind backend, uint32_t workgroup) {
   Image image;
   image.backend = backend;
@@ -25,6 +41,7 @@ absl::StatusOr<Image> ScanImage(BackendKind backend, uint32_t workgroup) {
       return image;
     case BackendKind::kVulkan:
       image.code = VulkanScanCode();
+      image.shared_bytes = kLeastRows * 4;
       break;
     case BackendKind::kCuda:
       image.code = CudaScanCode();
@@ -71,8 +88,15 @@ bool TakesTuned(const backends::Limits& limits) {
 
 absl::StatusOr<Image> TunedImage(BackendKind backend, uint32_t workgroup,
                                  const backends::Limits& limits) {
-  if (backend != BackendKind::kCuda || !TakesTuned(limits)) return ScanImage(backend, workgroup);
-  return TunedCuda("keysieve_tuned", KS_BINDINGS, limits);
+  if (backend == BackendKind::kCuda && TakesTuned(limits)) {
+    return TunedCuda("keysieve_tuned", KS_BINDINGS, limits);
+  }
+  KS_ASSIGN_OR_RETURN(Image image, ScanImage(backend, workgroup));
+  const uint32_t rows = RowsBesideQueues(limits.shared_memory_bytes);
+  if (backend != BackendKind::kVulkan || rows == 0) return image;
+  image.code = limits.subgroup_operations ? VulkanSubgroupCode() : VulkanQueuedCode();
+  image.shared_bytes = rows * 4;
+  return image;
 }
 
 absl::StatusOr<Image> ResidentImage(BackendKind backend, const backends::Limits& limits) {

@@ -4,5 +4,7 @@
 namespace keysieve::megakernel {
 
 std::span<const std::byte> VulkanScanCode() { return {}; }
+std::span<const std::byte> VulkanQueuedCode() { return {}; }
+std::span<const std::byte> VulkanSubgroupCode() { return {}; }
 
 }  // namespace keysieve::megakernel

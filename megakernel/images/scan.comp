@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: MIT
-// The device program for Vulkan: plain GLSL 4.5, no subgroup operations and no small storage types.
-// Filters of 2^12 rows are read from shared memory, larger ones from the table itself.
+// The device program for Vulkan. Three modules come of it: the shared body as it is; with KS_QUEUED
+// the same work as stages of the whole workgroup, which hand candidates on through queues in shared
+// memory (queued.glsl); and with KS_SUBGROUPS besides, a claim in a queue is one atomic a subgroup
+// of whatever size. The first two use no subgroup operation, none uses small storage types.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#ifdef KS_SUBGROUPS
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#endif
 #include "megakernel/abi.inl"
 #include "megakernel/table_layout.inl"
 
 #define KS_FN
-#define KS_SHARED_ROWS 4096u
 
 layout(local_size_x_id = 0) in;
+// Words of shared memory for filter rows, as many as the device has to spare; larger filters are
+// read from the table itself.
+layout(constant_id = 1) const uint KS_SHARED_ROWS = 1;
 layout(binding = 0, std430) coherent buffer Control { uint control[]; };
 layout(binding = 1, std430) readonly buffer Text { uint text[]; };
 layout(binding = 2, std430) readonly buffer Blobs { uint blobs[]; };
@@ -45,6 +54,15 @@ uint filter_row_at(uint at, uint i) { return ks_rows_shared ? shared_rows[i] : t
 #define filter_row(i) filter_row_at(ks_rows, i)
 #define filter_prepare() load_rows(ks_rows, ks_row_bits)
 
+#ifdef KS_QUEUED
+void queued_scan();
+void queued_pair(uint literal, uint start);
+void queued_hit(uint literal, uint start);
+#define KS_SCAN() queued_scan()
+#define KS_CONSIDER(literal, start) queued_pair(literal, start)
+#define KS_EMIT(literal, start) queued_hit(literal, start)
+#endif
+
 #include "megakernel/scan_body.inl"
 
 // All lanes of a workgroup come here together.
@@ -61,5 +79,9 @@ void load_rows(uint at, uint bits) {
     }
   }
 }
+
+#ifdef KS_QUEUED
+#include "megakernel/images/queued.glsl"
+#endif
 
 void main() { ks_run(); }

@@ -48,6 +48,7 @@ absl::Status BatchBuffers::AllocateAll() {
     std::unique_ptr<Buffer>* buffer;
     MemoryKind kind;
     uint64_t bytes;
+    bool if_unified = false;
   };
   const uint64_t own = engine_ == nullptr ? 1 : 0;  // otherwise these lie in the engine's area
   const uint64_t head_bytes = engine_ == nullptr ? 0 : engine_->head_bytes();
@@ -56,13 +57,13 @@ absl::Status BatchBuffers::AllocateAll() {
                         {&blobs_, MemoryKind::kDevice, own * blob_bytes},
                         {&head_in_, MemoryKind::kPinned, head_bytes},
                         {&hits_, MemoryKind::kDevice, hit_bytes},
-                        {&text_in_, MemoryKind::kPinned, layout_.text_buffer_bytes},
-                        {&control_in_, MemoryKind::kPinned, control_bytes},
-                        {&blobs_in_, MemoryKind::kPinned, blob_bytes},
+                        {&text_in_, MemoryKind::kPinned, layout_.text_buffer_bytes, true},
+                        {&control_in_, MemoryKind::kPinned, control_bytes, true},
+                        {&blobs_in_, MemoryKind::kPinned, blob_bytes, true},
                         {&control_out_, MemoryKind::kPinned, control_bytes},
-                        {&hits_out_, MemoryKind::kPinned, hit_bytes}};
+                        {&hits_out_, MemoryKind::kPinned, hit_bytes, true}};
   for (const Want& want : wants) {
-    if (want.bytes == 0) continue;
+    if (want.bytes == 0 || (unified_ && !want.if_unified)) continue;
     KS_ASSIGN_OR_RETURN(*want.buffer, device_.Allocate(want.kind, want.bytes));
     if (want.kind == MemoryKind::kPinned) {
       std::memset((*want.buffer)->host(), 0, (*want.buffer)->size());
@@ -82,21 +83,21 @@ uint64_t BatchBuffers::resident_bytes() const {
 }
 
 BufferRange BatchBuffers::TextRange(uint64_t begin, uint64_t end) const {
-  if (engine_ == nullptr) return {text_.get(), begin, end - begin};
+  if (engine_ == nullptr) return {&Text(), begin, end - begin};
   return {&engine_->area(), engine_->text_at(index_) + begin, end - begin};
 }
 
 BufferRange BatchBuffers::BlobRange(uint64_t bytes) const {
-  if (engine_ == nullptr) return {blobs_.get(), 0, bytes};
+  if (engine_ == nullptr) return {&Blobs(), 0, bytes};
   return {&engine_->area(), engine_->blobs_at(index_), bytes};
 }
 
 absl::StatusOr<backends::Ticket> BatchBuffers::SubmitClear() {
   // A hit record that was never written is none: literal and slot are out of range.
   const backends::Fill fills[] = {{TextRange(0, layout_.text_buffer_bytes), 0},
-                                  {Whole(*control_), 0},
+                                  {Whole(Control()), 0},
                                   {BlobRange(uint64_t{layout_.blob_words} * 4), 0},
-                                  {Whole(*hits_), 0xffffffffu}};
+                                  {Whole(Hits()), 0xffffffffu}};
   return device_.Submit({.fills = fills});
 }
 
@@ -177,7 +178,7 @@ uint32_t* BatchBuffers::ControlIn() const {
 
 const uint32_t* BatchBuffers::ControlOut() const {
   if (resident_results_) return engine_->control_words(index_).data();
-  return reinterpret_cast<const uint32_t*>(control_out_->host());
+  return reinterpret_cast<const uint32_t*>((unified_ ? control_in_ : control_out_)->host());
 }
 
 void BatchBuffers::WriteControl(const EpochPlan& plan, uint32_t* control) const {
@@ -186,7 +187,11 @@ void BatchBuffers::WriteControl(const EpochPlan& plan, uint32_t* control) const 
   control[KS_CTL_VERSION] = KS_ABI_VERSION;
   std::memcpy(control + KS_CTL_DIRECTORY_AT, plan.directory.data(), sizeof(plan.directory));
   uint32_t* masks = control + KS_CTL_TENANTS_AT + KS_TENANT_MASKS * geometry_.tenants;
-  std::fill_n(masks, geometry_.tenants, ~0u);
+  uint32_t* quotas = control + KS_CTL_TENANTS_AT + KS_TENANT_QUOTAS * geometry_.tenants;
+  for (size_t i = 0; i < plan.tenants.size(); ++i) {
+    masks[i] = plan.tenants[i].opcodes;
+    quotas[i] = plan.tenants[i].epoch_bytes;
+  }
   plan.ring->ForEachStretch(plan.range, [&](uint32_t first, std::span<const Slot> slots) {
     std::memcpy(control + layout_.ring_at + first * KS_SLOT_WORDS, slots.data(),
                 slots.size_bytes());
@@ -218,6 +223,7 @@ void BatchBuffers::AddTextRuns(const Packing& packing) {
 void BatchBuffers::AddTextCopies(const EpochPlan& plan) {
   const Packing& packing = *plan.packing;
   const uint64_t blob_bytes = WriteBlobs(packing, blobs_in_->host());
+  if (unified_) return;
   uploads_.push_back({.from = {blobs_in_.get(), 0, blob_bytes}, .to = BlobRange(blob_bytes)});
   const uint32_t end = packing.text_end;
   AddTextRuns(packing);
@@ -235,6 +241,7 @@ void BatchBuffers::AddTextCopies(const EpochPlan& plan) {
 void BatchBuffers::ConfirmText() { device_text_end_ = cleared_text_end_; }
 
 void BatchBuffers::AddControlCopies(const EpochPlan& plan) {
+  if (unified_) return;
   const uint64_t block = uint64_t{layout_.ring_at} * 4;
   uploads_.push_back(Between(*control_in_, *control_, 0, block, Traffic::kControl));
   readbacks_.push_back(Between(*control_, *control_out_, 0, block, Traffic::kControl));
@@ -276,15 +283,15 @@ absl::StatusOr<backends::Ticket> BatchBuffers::SubmitEpoch(const backends::Progr
   AddControlCopies(plan);
   if (plan.fresh_text) AddTextCopies(plan);
   const uint64_t hit_bytes = uint64_t{plan.hits_to_read} * sizeof(HitRecord);
-  if (hit_bytes != 0) {
+  if (hit_bytes != 0 && !unified_) {
     readbacks_.push_back(Between(*hits_, *hits_out_, 0, hit_bytes, Traffic::kHits));
   }
   BufferRange bindings[KS_BINDINGS];
-  bindings[KS_BIND_CONTROL] = Whole(*control_);
+  bindings[KS_BIND_CONTROL] = Whole(Control());
   bindings[KS_BIND_TEXT] = TextRange(0, layout_.text_buffer_bytes);
   bindings[KS_BIND_BLOBS] = BlobRange(uint64_t{layout_.blob_words} * 4);
   bindings[KS_BIND_TABLES] = tables;
-  bindings[KS_BIND_HITS] = Whole(*hits_);
+  bindings[KS_BIND_HITS] = Whole(Hits());
   const auto constants = Constants(plan, tables.bytes / 4);
   const backends::Launch launch{.program = &program,
                                 .bindings = bindings,
@@ -335,6 +342,7 @@ absl::Status BatchBuffers::RingEpoch(const Packing& packing, uint64_t head_bytes
 }
 
 absl::StatusOr<backends::Ticket> BatchBuffers::SubmitHitRead(uint32_t first, uint32_t last) {
+  if (unified_) return device_.Submit({});
   const Copy copy = Between(*hits_, *hits_out_, uint64_t{first} * sizeof(HitRecord),
                             uint64_t{last - first} * sizeof(HitRecord), Traffic::kHits);
   return device_.Submit({.readbacks = std::span(&copy, 1)});
@@ -343,7 +351,10 @@ absl::StatusOr<backends::Ticket> BatchBuffers::SubmitHitRead(uint32_t first, uin
 absl::Status BatchBuffers::GrowHits(uint32_t records) {
   if (records <= hit_capacity_) return absl::OkStatus();
   const uint64_t bytes = uint64_t{records} * sizeof(HitRecord);
-  KS_ASSIGN_OR_RETURN(auto device_hits, device_.Allocate(MemoryKind::kDevice, bytes));
+  std::unique_ptr<Buffer> device_hits;
+  if (!unified_) {
+    KS_ASSIGN_OR_RETURN(device_hits, device_.Allocate(MemoryKind::kDevice, bytes));
+  }
   KS_ASSIGN_OR_RETURN(auto pinned_hits, device_.Allocate(MemoryKind::kPinned, bytes));
   hits_ = std::move(device_hits);
   hits_out_ = std::move(pinned_hits);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The memory of one batch in flight: its text, control block with ring, blob table and hit queue on
 // the device, and pinned memory to fill and read them. Everything mutable belongs to one batch, so
-// that epochs in flight share nothing but the table arena.
+// that epochs in flight share nothing but the table arena. Where the device's memory is the host's,
+// the program works in the pinned memory itself and nothing is copied.
 #pragma once
 
 #include <array>
@@ -38,8 +39,9 @@ struct EpochPlan {
   const Ring* ring = nullptr;
   std::array<DirectoryEntry, KS_CTL_DIRECTORY> directory{};
   const Packing* packing = nullptr;
-  bool fresh_text = true;     // false: a replay; text and blobs are there already
-  uint32_t hits_to_read = 0;  // records read back with the epoch
+  std::span<const TenantRules> tenants;  // one a tenant
+  bool fresh_text = true;                // false: a replay; text and blobs are there already
+  uint32_t hits_to_read = 0;             // records read back with the epoch
   uint32_t workgroups = 1;
   uint32_t claims = 1;  // of each that works on slots
 };
@@ -96,26 +98,37 @@ class BatchBuffers {
  private:
   BatchBuffers(backends::Device& device, const Geometry& geometry, const Layout& layout,
                ResidentEngine* engine, uint32_t index)
-      : device_(device), geometry_(geometry), layout_(layout), engine_(engine), index_(index) {}
+      : device_(device),
+        geometry_(geometry),
+        layout_(layout),
+        engine_(engine),
+        index_(index),
+        unified_(engine == nullptr && device.limits().unified_memory) {}
 
   absl::Status AllocateAll();
   void WriteControl(const EpochPlan& plan, uint32_t* control) const;
   uint64_t WriteBlobs(const Packing& packing, std::byte* blobs) const;  // bytes written
+  // The buffer a program is given: the device's own, or the pinned one where memory is unified.
+  const backends::Buffer& Text() const { return *(unified_ ? text_in_ : text_); }
+  const backends::Buffer& Control() const { return *(unified_ ? control_in_ : control_); }
+  const backends::Buffer& Blobs() const { return *(unified_ ? blobs_in_ : blobs_); }
+  const backends::Buffer& Hits() const { return *(unified_ ? hits_out_ : hits_); }
   void AddTextRuns(const Packing& packing);
   absl::Status RingEpoch(const Packing& packing, uint64_t head_bytes);
   void AddTextCopies(const EpochPlan& plan);
   backends::BufferRange TextRange(uint64_t begin, uint64_t end) const;
   backends::BufferRange BlobRange(uint64_t bytes) const;
-  const uint32_t* ControlOut() const;
   void AddControlCopies(const EpochPlan& plan);
   std::array<uint32_t, KS_CONSTANTS> Constants(const EpochPlan& plan, uint64_t table_words) const;
   uint32_t* ControlIn() const;
+  const uint32_t* ControlOut() const;
 
   backends::Device& device_;
   const Geometry geometry_;
   const Layout layout_;
-  ResidentEngine* const engine_;                                        // may be null
-  const uint32_t index_;                                                // place in its area
+  ResidentEngine* const engine_;  // may be null
+  const uint32_t index_;          // place in its area
+  const bool unified_;            // then the device's buffers and control_out_ are null
   std::unique_ptr<backends::Buffer> text_, control_, blobs_, hits_;     // device
   std::unique_ptr<backends::Buffer> text_in_, control_in_, blobs_in_;   // pinned
   std::unique_ptr<backends::Buffer> control_out_, hits_out_, head_in_;  // pinned

@@ -3,6 +3,7 @@
 // as far as it may grow, and in parts of known or halved ranges past that. Never a lost hit.
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "evidence/base/status.h"
 #include "megakernel/session/epoch_session.h"
@@ -40,6 +41,11 @@ std::string DebugSentence(const uint32_t* record) {
   }
 }
 
+absl::Status Forbidden() {
+  return absl::PermissionDeniedError(
+      "the batch has text of a tenant whose rules do not let it scan");
+}
+
 }  // namespace
 
 absl::Status EpochSession::Integrity(absl::Status status) {
@@ -62,7 +68,7 @@ void EpochSession::DrainDebugLog(std::span<const uint32_t> control) {
   }
 }
 
-void EpochSession::CountEpoch(const InFlight& batch) {
+void EpochSession::CountEpoch(InFlight& batch) {
   const std::span<const uint32_t> control = batch.buffers->control_block();
   const uint32_t* observables = &control[KS_CTL_OBSERVABLES_AT];
   ++stats_.epochs;
@@ -74,8 +80,26 @@ void EpochSession::CountEpoch(const InFlight& batch) {
   stats_.scanned_bytes += observables[KS_OBS_BYTES];
   const uint64_t busy_ns = uint64_t{observables[KS_OBS_BUSY]} * 64;
   stats_.busy_ns += busy_ns;
-  if (busy_ns != 0 && options_.recorder != nullptr) options_.recorder->Busy(busy_ns);
+  // Where the program has no clock the kernel's own time stands for it: an epoch never polls.
+  const uint64_t kernel_ns = batch.device_ns - std::exchange(batch.counted_ns, batch.device_ns);
+  const uint64_t worked_ns = busy_ns != 0 ? busy_ns : kernel_ns;
+  if (worked_ns != 0 && options_.recorder != nullptr) options_.recorder->Busy(worked_ns);
   DrainDebugLog(control);
+}
+
+std::vector<std::string> EpochSession::TakeDebugLog() {
+  std::vector<std::string> log = std::exchange(debug_log_, {});
+  if (follower_ != nullptr) {
+    for (std::string& message : follower_->TakeMessages()) log.push_back(std::move(message));
+  }
+  return log;
+}
+
+// Of an epoch whose words were checked.
+void EpochSession::CountTenants(const EpochView& view) {
+  const size_t served_at = KS_CTL_TENANTS_AT + KS_TENANT_SERVED * served_.size();
+  for (size_t i = 0; i < served_.size(); ++i) served_[i] += view.control[served_at + i];
+  for (const Slot& slot : view.returned) stats_.requeued += PutOff(slot);
 }
 
 EpochView EpochSession::ViewOf(const InFlight& batch, SlotRange range,
@@ -87,6 +111,7 @@ EpochView EpochSession::ViewOf(const InFlight& batch, SlotRange range,
           .published = published,
           .returned = returned,
           .control = batch.buffers->control_block(),
+          .tenants = batch.tenants,
           .tagged = batch.buffers->resident_results()};
 }
 
@@ -126,8 +151,8 @@ void EpochSession::ExamineFinished() {
   }
 }
 
-// Reads the counts of a settled batch and has its hits decoded. What does not fit waits for its
-// turn to be replayed.
+// Reads the counts of a settled batch and has its hits decoded. What does not fit, or was put off,
+// waits for its turn to be run again.
 absl::Status EpochSession::Examine(InFlight& batch) {
   batch.stage = Stage::kExamined;
   if (batch.range.count == 0) {
@@ -136,8 +161,11 @@ absl::Status EpochSession::Examine(InFlight& batch) {
   }
   CountEpoch(batch);
   batch.returned = batch.buffers->ReturnedSlots(*batch.place->ring, batch.range);
-  const auto counts = ReadCounts(ViewOf(batch, batch.range, batch.slots, batch.returned));
+  const EpochView view = ViewOf(batch, batch.range, batch.slots, batch.returned);
+  const auto counts = ReadCounts(view);
   if (!counts.ok()) return Integrity(counts.status());
+  CountTenants(view);
+  if (counts->forbidden) return Forbidden();
   batch.counts = *counts;
   // The next epoch reads back about what this one found, and a part more.
   const uint64_t wanted = counts->hits + counts->hits / 4;
@@ -145,6 +173,7 @@ absl::Status EpochSession::Examine(InFlight& batch) {
       std::max<uint64_t>(wanted, hits_expected_ / 2), kMinHitsExpected, layout_.max_hits));
   if (Overflowed(batch)) return absl::OkStatus();
   KS_RETURN_IF_ERROR(ReadRest(batch, static_cast<uint32_t>(counts->hits)));
+  if (counts->requeued) return absl::OkStatus();
   batch.decoding = true;
   if (order_.size() < 2) {  // nothing to gain from another thread
     Decode(batch);
@@ -174,14 +203,28 @@ void EpochSession::Decode(InFlight& batch) {
   batch.hits = collector.Results();
 }
 
+absl::Status EpochSession::ReplayAll(InFlight& batch, HitCollector& collector) {
+  CountReplay(batch, batch.counts, RoomOf(batch));
+  return Replay(batch, batch.returned, batch.counts, collector);
+}
+
+// Takes what the epoch found and runs what a quota put off in epochs of its own.
+absl::Status EpochSession::FinishPutOff(InFlight& batch, HitCollector& collector) {
+  const auto records = batch.buffers->hits(static_cast<uint32_t>(batch.counts.hits));
+  KS_RETURN_IF_ERROR(
+      Integrity(collector.Take(ViewOf(batch, batch.range, batch.slots, batch.returned), records)));
+  const std::vector<ReplayRange> put_off = PutOffRanges(batch.packing.units, batch.returned);
+  return RunAgain(batch, {put_off.begin(), put_off.end()}, collector);
+}
+
 absl::StatusOr<BatchResult> EpochSession::Collect(InFlight& batch) {
   if (batch.stage == Stage::kSettled) KS_RETURN_IF_ERROR(Examine(batch));
   if (ended()) return ended_;
   if (batch.range.count != 0 && !batch.decoding) {
     HitCollector collector(batch.packing, arena_.resident(batch.table.id).lengths,
                            batch.place->scratch);
-    CountReplay(batch, batch.counts, RoomOf(batch));
-    KS_RETURN_IF_ERROR(Replay(batch, batch.returned, batch.counts, collector));
+    KS_RETURN_IF_ERROR(Overflowed(batch) ? ReplayAll(batch, collector)
+                                         : FinishPutOff(batch, collector));
     batch.hits = collector.Results();
   }
   while (!batch.decoded.load(std::memory_order_acquire)) {
@@ -216,6 +259,16 @@ std::vector<EpochSession::ReplayRange> EpochSession::RangesOf(std::span<const Un
   return ranges;
 }
 
+// A quota takes at least a tenant's first slot of an epoch, so what is put off gets less each time.
+std::vector<EpochSession::ReplayRange> EpochSession::PutOffRanges(std::span<const Unit> units,
+                                                                  std::span<const Slot> returned) {
+  std::vector<ReplayRange> ranges;
+  for (size_t i = 0; i < units.size(); ++i) {
+    if (PutOff(returned[i])) ranges.push_back({.unit = units[i]});
+  }
+  return ranges;
+}
+
 absl::Status EpochSession::Replay(InFlight& batch, const std::vector<Slot>& returned,
                                   EpochCounts counts, HitCollector& collector) {
   const uint64_t wanted = counts.saturated ? layout_.max_hits : counts.hits;
@@ -225,7 +278,12 @@ absl::Status EpochSession::Replay(InFlight& batch, const std::vector<Slot>& retu
   const absl::Status grown = batch.buffers->GrowHits(room);
   if (!grown.ok() && batch.buffers->hit_capacity() < kMaxLiterals) return grown;
   const std::vector<ReplayRange> ranges = RangesOf(batch.packing.units, returned);
-  std::deque<ReplayRange> todo(ranges.begin(), ranges.end());
+  return RunAgain(batch, {ranges.begin(), ranges.end()}, collector);
+}
+
+absl::Status EpochSession::RunAgain(InFlight& batch, std::deque<ReplayRange> todo,
+                                    HitCollector& collector) {
+  if (engine_ != nullptr && !todo.empty()) KS_RETURN_IF_ERROR(ParkEngine());
   while (!todo.empty()) {
     KS_RETURN_IF_ERROR(ReplayGroup(batch, NextGroup(todo, batch), todo, collector));
   }
@@ -282,6 +340,7 @@ absl::Status EpochSession::ReplayGroup(InFlight& batch, const std::vector<Replay
   std::vector<Unit> units;
   for (const ReplayRange& range : group) units.push_back(range.unit);
   batch.epoch = NextEpoch();
+  batch.tenants = tenants_;
   const std::vector<Slot> slots = SlotsFor(batch.table, units, batch.packing.text_end);
   KS_ASSIGN_OR_RETURN(const SlotRange range, batch.place->ring->Republish(batch.range, slots));
   KS_RETURN_IF_ERROR(RunReplay(batch, range));
@@ -289,10 +348,14 @@ absl::Status EpochSession::ReplayGroup(InFlight& batch, const std::vector<Replay
   const EpochView view = ViewOf(batch, range, slots, returned);
   const auto counts = ReadCounts(view);
   if (!counts.ok()) return Integrity(counts.status());
+  CountTenants(view);
+  if (counts->forbidden) return Forbidden();
   const bool fits = !counts->saturated && counts->hits <= batch.buffers->hit_capacity();
   if (fits && !counts->cut_short) {
     const auto hits = static_cast<uint32_t>(counts->hits);
     KS_RETURN_IF_ERROR(ReadRest(batch, hits));
+    const std::vector<ReplayRange> put_off = PutOffRanges(units, returned);
+    todo.insert(todo.begin(), put_off.begin(), put_off.end());
     return Integrity(collector.Take(view, batch.buffers->hits(hits)));
   }
   CountReplay(batch, *counts, batch.buffers->hit_capacity());

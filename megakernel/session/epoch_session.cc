@@ -19,9 +19,13 @@ namespace {
 constexpr uint64_t kTableStagingBytes = 1 << 20;
 
 // The CPU backend's own threads want the cores; an accelerator's link wants more than one.
-uint32_t CopyThreads(const backends::Identity& identity, const SessionOptions& options) {
+uint32_t CopyThreads(const backends::Device& device, const SessionOptions& options) {
   if (options.copy_threads != 0) return options.copy_threads;
-  if (identity.software || identity.backend == backends::BackendKind::kCpu) return 1;
+  const backends::Identity& identity = device.identity();
+  if (identity.backend == backends::BackendKind::kCpu) {
+    return std::clamp(device.limits().multiprocessors / 8, 1u, 4u);
+  }
+  if (identity.software) return 1;
   return std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
 }
 
@@ -39,17 +43,21 @@ EpochSession::EpochSession(backends::Device& device, const SessionOptions& optio
     : device_(device),
       options_(options),
       layout_(layout),
-      copiers_(CopyThreads(device.identity(), options)),
+      copiers_(CopyThreads(device, options)),
       arena_(layout.table_words),
       ring_(options.geometry.slots),
       images_(std::move(images)),
-      decoders_(DecodeThreads(device.identity(), options)) {}
+      decoders_(DecodeThreads(device.identity(), options)),
+      tenants_(options.geometry.tenants),
+      served_(options.geometry.tenants, 0) {}
 
 EpochSession::~EpochSession() { (void)Shutdown(Clock::now() + options_.watchdog); }
 
 absl::Status EpochSession::Start() {
   const Geometry& geometry = options_.geometry;
-  KS_ASSIGN_OR_RETURN(program_, device_.Load(images_.scan));
+  backends::Image scan = images_.scan;
+  if (options_.route != MatchRoute::kShared) follower_ = FollowTables(scan, options_.await_tuned);
+  KS_ASSIGN_OR_RETURN(program_, device_.Load(scan));
   KS_ASSIGN_OR_RETURN(tables_, device_.Allocate(MemoryKind::kTable, geometry.table_bytes));
   KS_ASSIGN_OR_RETURN(table_staging_, device_.Allocate(MemoryKind::kPinned, kTableStagingBytes));
   // A resident batch's ring holds its own slots and no others.
@@ -132,6 +140,7 @@ absl::StatusOr<TableHandle> EpochSession::LoadTable(const Table& table) {
     (void)arena_.Evict(handle);
     return uploaded;
   }
+  if (follower_ != nullptr) follower_->Loaded(handle.generation, checked);
   return handle;
 }
 
@@ -153,7 +162,24 @@ absl::Status EpochSession::UploadTable(uint32_t at, std::span<const uint32_t> wo
 
 absl::Status EpochSession::EvictTable(TableHandle handle) {
   if (ended()) return ended_;
-  return arena_.Evict(handle);
+  KS_RETURN_IF_ERROR(arena_.Evict(handle));
+  if (follower_ != nullptr) follower_->Evicted(handle.generation);
+  return absl::OkStatus();
+}
+
+// ---- tenants ----
+
+absl::Status Session::SetTenant(uint32_t, TenantRules) {
+  return absl::UnimplementedError("this session knows no rules for tenants");
+}
+
+absl::Status EpochSession::SetTenant(uint32_t tenant, TenantRules rules) {
+  if (tenant >= tenants_.size()) {
+    return absl::InvalidArgumentError(
+        Cat("tenant ", tenant, " is not below the session's ", tenants_.size(), " tenants"));
+  }
+  tenants_[tenant] = rules;
+  return absl::OkStatus();
 }
 
 // ---- publishing and dispatching ----
@@ -215,6 +241,10 @@ absl::Status EpochSession::StageText(InFlight& batch, const Batch& given) {
     return absl::OkStatus();
   }
   if (batch.buffers->BorrowText(given.pieces, batch.packing, *given.pinned)) {
+    // Where memory is unified the program reads the batch's own: text must come there anyway.
+    if (device_.limits().unified_memory) {
+      batch.buffers->StageText(given.pieces, batch.packing, copiers_);
+    }
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -229,6 +259,7 @@ EpochPlan EpochSession::PlanFor(const InFlight& batch, SlotRange range, bool fre
   plan.ring = batch.place->ring;
   plan.directory = arena_.Directory();
   plan.packing = &batch.packing;
+  plan.tenants = batch.tenants;
   plan.fresh_text = fresh_text;
   plan.hits_to_read = batch.hits_read;
   // A workgroup with several workers fills a multiprocessor and loops until no slot is left.
@@ -243,6 +274,7 @@ EpochPlan EpochSession::PlanFor(const InFlight& batch, SlotRange range, bool fre
 
 void EpochSession::Dispatch(InFlight& batch) {
   batch.dispatched = Clock::now();
+  batch.tenants = tenants_;
   batch.stage = Stage::kSettled;
   if (batch.range.count == 0) return;  // no text: the result is known
   if (engine_ != nullptr) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "megakernel/images/table_follower.h"
 #include "megakernel/session.h"
 #include "megakernel/session/batch_buffers.h"
 #include "megakernel/session/decode_pool.h"
@@ -42,6 +43,7 @@ class EpochSession final : public Session {
 
   absl::StatusOr<TableHandle> LoadTable(const Table& table) override;
   absl::Status EvictTable(TableHandle handle) override;
+  absl::Status SetTenant(uint32_t tenant, TenantRules rules) override;
   absl::StatusOr<BatchId> Submit(const Batch& batch) override;
   absl::Status Flush() override;
   absl::StatusOr<BatchResult> Next(backends::Clock::time_point deadline) override;
@@ -56,8 +58,9 @@ class EpochSession final : public Session {
   std::string policy_reason() const override { return policy_reason_; }
   void ExplainPolicy(std::string reason) { policy_reason_ = std::move(reason); }
   uint64_t resident_bytes() const override;
+  std::span<const uint64_t> served_bytes() const override { return served_; }
   const SessionStats& stats() const override { return stats_; }
-  std::vector<std::string> TakeDebugLog() override { return std::exchange(debug_log_, {}); }
+  std::vector<std::string> TakeDebugLog() override;
   absl::Status Shutdown(backends::Clock::time_point deadline) override;
 
  private:
@@ -85,11 +88,13 @@ class EpochSession final : public Session {
     bool resident = false;            // dispatched to the resident program
     Stage stage = Stage::kPublished;
     uint32_t epoch = 0;
-    uint32_t hits_read = 0;  // records that come back with the epoch
+    std::vector<TenantRules> tenants;  // as published with the epoch
+    uint32_t hits_read = 0;            // records that come back with the epoch
     backends::Ticket ticket = 0;
     backends::Clock::time_point dispatched;
     absl::Status outcome;  // once settled
     uint64_t device_ns = 0;
+    uint64_t counted_ns = 0;  // of device_ns: already reported as busy
     uint32_t replays = 0;
     std::vector<Slot> returned;  // once examined
     EpochCounts counts;
@@ -142,13 +147,19 @@ class EpochSession final : public Session {
   std::vector<ReplayRange> NextGroup(std::deque<ReplayRange>& todo, const InFlight& batch) const;
   absl::Status ReplayGroup(InFlight& batch, const std::vector<ReplayRange>& group,
                            std::deque<ReplayRange>& todo, HitCollector& collector);
+  absl::Status ReplayAll(InFlight& batch, HitCollector& collector);
+  absl::Status FinishPutOff(InFlight& batch, HitCollector& collector);
+  absl::Status RunAgain(InFlight& batch, std::deque<ReplayRange> todo, HitCollector& collector);
+  static std::vector<ReplayRange> PutOffRanges(std::span<const Unit> units,
+                                               std::span<const Slot> returned);
   static std::vector<ReplayRange> RangesOf(std::span<const Unit> units,
                                            std::span<const Slot> returned);
   static absl::Status TooMuch(const Unit& unit, bool cut_short);
   void CountReplay(InFlight& batch, EpochCounts counts, uint64_t room);
   absl::Status ParkEngine();
   absl::Status RunReplay(InFlight& batch, SlotRange range);
-  void CountEpoch(const InFlight& batch);
+  void CountEpoch(InFlight& batch);
+  void CountTenants(const EpochView& view);
   void DrainDebugLog(std::span<const uint32_t> control);
   absl::Status Integrity(absl::Status status);
 
@@ -161,6 +172,7 @@ class EpochSession final : public Session {
   std::unique_ptr<backends::Buffer> tables_;         // the arena
   std::unique_ptr<backends::Buffer> table_staging_;  // pinned
   backends::ThreadPool copiers_;                     // that stage text, this thread among them
+  std::shared_ptr<TableFollower> follower_;          // the image's; may be null
   TableArena arena_;
   Ring ring_;
   const SessionImages images_;
@@ -173,7 +185,9 @@ class EpochSession final : public Session {
   backends::Clock::time_point last_completion_;
   BatchId next_id_ = 1;
   uint32_t epoch_ = 0;
-  uint32_t hits_expected_ = 4096;  // records read back with an epoch
+  uint32_t hits_expected_ = 4096;     // records read back with an epoch
+  std::vector<TenantRules> tenants_;  // from the next epoch on
+  std::vector<uint64_t> served_;      // bytes, by tenant
   SessionStats stats_;
   std::vector<std::string> debug_log_;
 };

@@ -35,9 +35,23 @@ absl::Status CheckControl(const EpochView& view) {
   return absl::OkStatus();
 }
 
-absl::Status CheckSlot(uint32_t index, const Slot& sent, const Slot& got) {
+TenantRules RulesOf(const EpochView& view, const Slot& sent) {
+  const uint32_t tenant = sent.tenant & 0xffff;
+  return tenant < view.tenants.size() ? view.tenants[tenant] : TenantRules{};
+}
+
+// The states a slot may come back in: done, cut short, or not begun because a rule says so.
+bool MayComeBackAs(const Slot& got, const TenantRules& rules) {
+  const bool untouched = got.hits == 0 && got.pairs == 0 && got.steps == 0 && got.dense == 0;
+  if (got.status == KS_STATE_DONE) return true;
+  if (got.status == KS_STATE_REQUEUE) return CutShort(got) || (rules.epoch_bytes && untouched);
+  return got.status == KS_STATE_YIELDED && untouched && (rules.opcodes >> KS_OP_SCAN & 1) == 0;
+}
+
+absl::Status CheckSlot(uint32_t index, const Slot& sent, const Slot& got,
+                       const TenantRules& rules) {
   const bool cut_short = CutShort(got) && got.status == KS_STATE_REQUEUE;
-  if (got.status != KS_STATE_DONE && !cut_short) {
+  if (!MayComeBackAs(got, rules)) {
     return Violation(Cat("slot ", index, " came back in state ", got.status));
   }
   if (got.opcode != sent.opcode || got.tenant != sent.tenant || got.epoch != sent.epoch ||
@@ -51,15 +65,34 @@ absl::Status CheckSlot(uint32_t index, const Slot& sent, const Slot& got) {
   return absl::OkStatus();
 }
 
+// The program counts bytes for a tenant that it was given for that tenant.
+absl::Status CheckServed(const EpochView& view) {
+  std::vector<uint64_t> given(view.tenants.size(), 0);
+  for (const Slot& slot : view.published) {
+    if ((slot.tenant & 0xffff) < given.size()) given[slot.tenant & 0xffff] += slot.end - slot.begin;
+  }
+  const size_t at = KS_CTL_TENANTS_AT + KS_TENANT_SERVED * given.size();
+  for (size_t tenant = 0; tenant < given.size(); ++tenant) {
+    if (at + tenant >= view.control.size() || view.control[at + tenant] > given[tenant]) {
+      return Violation(Cat("more bytes were served to tenant ", tenant, " than the ", given[tenant],
+                           " of its slots"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<EpochCounts> ReadCounts(const EpochView& view) {
   KS_RETURN_IF_ERROR(CheckControl(view));
+  KS_RETURN_IF_ERROR(CheckServed(view));
   EpochCounts counts;
   uint64_t sum = 0;
   for (uint32_t i = 0; i < view.range.count; ++i) {
-    KS_RETURN_IF_ERROR(
-        CheckSlot((view.range.first + i) % view.ring_slots, view.published[i], view.returned[i]));
+    KS_RETURN_IF_ERROR(CheckSlot((view.range.first + i) % view.ring_slots, view.published[i],
+                                 view.returned[i], RulesOf(view, view.published[i])));
+    counts.requeued = counts.requeued || PutOff(view.returned[i]);
+    counts.forbidden = counts.forbidden || view.returned[i].status == KS_STATE_YIELDED;
     sum += view.returned[i].hits;
     counts.saturated = counts.saturated || view.returned[i].hits >= kHitsCeiling;
     counts.cut_short = counts.cut_short || CutShort(view.returned[i]);
@@ -151,6 +184,7 @@ absl::Status HitCollector::Take(const EpochView& view, std::span<const HitRecord
 void HitCollector::SortSlot(const Slot& slot, uint64_t* first, uint64_t* last) {
   constexpr size_t kFew = 48;
   constexpr uint32_t kMaxBuckets = 1 << 14;
+  if (std::is_sorted(first, last)) return;  // as a CPU's slots come
   const size_t count = last - first;
   if (count < kFew) {
     std::sort(first, last);

@@ -29,15 +29,18 @@ struct EpochView {
   uint32_t epoch = 0;
   SlotRange range;  // of the ring
   uint32_t ring_slots = 0;
-  std::span<const Slot> published;    // the epoch's slots in claim order
-  std::span<const Slot> returned;     // the same slots as read back
-  std::span<const uint32_t> control;  // the control block as read back, from word 0
-  bool tagged = false;                // records carry TagOf(epoch) above their position
+  std::span<const Slot> published;       // the epoch's slots in claim order
+  std::span<const Slot> returned;        // the same slots as read back
+  std::span<const uint32_t> control;     // the control block as read back, from word 0
+  std::span<const TenantRules> tenants;  // as published, one a tenant; none = no rules
+  bool tagged = false;                   // records carry TagOf(epoch) above their position
 };
 
 struct EpochCounts {
   uint64_t hits = 0;       // exact, unless saturated
   bool saturated = false;  // too many to count: at least kHitsCeiling
+  bool requeued = false;   // some slots were put off by a quota: their hits are yet to be found
+  bool forbidden = false;  // some slots were of a tenant that may not scan
   bool cut_short = false;  // some slots reached their step limit: not all hits were found
 };
 inline constexpr uint32_t kHitsCeiling = 0x80000000u;
@@ -50,6 +53,11 @@ absl::StatusOr<EpochCounts> ReadCounts(const EpochView& view);
 
 // Whether a slot that passed ReadCounts() was scanned to its end.
 inline bool CutShort(const Slot& returned) { return returned.dense == KS_SLOT_CUT_SHORT; }
+
+// Whether a slot that passed ReadCounts() was put off by its tenant's quota.
+inline bool PutOff(const Slot& returned) {
+  return returned.status == KS_STATE_REQUEUE && !CutShort(returned);
+}
 
 // Collects the hits of a batch over one epoch or, after an overflow, several. The device leaves
 // them in any order; each slot's are sorted by themselves, in the time of a few passes. One thread

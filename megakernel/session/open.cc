@@ -24,7 +24,9 @@ absl::StatusOr<backends::Image> ScanImageFor(const backends::Device& device,
                                              const SessionOptions& options) {
   const backends::BackendKind backend = device.identity().backend;
   if (options.route == MatchRoute::kShared) return ScanImage(backend, options.geometry.workgroup);
-  return TunedImage(backend, options.geometry.workgroup, device.limits());
+  backends::Limits limits = device.limits();
+  if (options.route == MatchRoute::kPortable) limits.subgroup_operations = false;
+  return TunedImage(backend, options.geometry.workgroup, limits);
 }
 
 }  // namespace

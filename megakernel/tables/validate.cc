@@ -113,6 +113,26 @@ class Validator {
       if (uint64_t{At(at)} + (length + 3) / 4 * 2 > At(KS_TABLE_BYTES_WORDS_AT)) {
         return Bad(at, Cat("puts the bytes of literal ", i, " past their section"));
       }
+      KS_RETURN_IF_ERROR(CheckBytes(i, At(at + 1) & KS_RECORD_IGNORE_CASE, length));
+    }
+    return absl::OkStatus();
+  }
+
+  // Pairs of bytes and folds: a fold only at a lower-case letter of a literal that ignores case, so
+  // that every route reads the same literal from them.
+  absl::Status CheckBytes(uint32_t literal, bool ignore_case, uint32_t length) const {
+    const uint64_t record = At(KS_TABLE_RECORDS_AT) + uint64_t{literal} * KS_RECORD_WORDS;
+    const uint64_t bytes = uint64_t{At(KS_TABLE_BYTES_AT)} + At(record);
+    for (uint32_t i = 0; i < (length + 3) / 4 * 4; ++i) {
+      const uint64_t at = bytes + i / 4 * 2;
+      const uint32_t byte = At(at) >> (i % 4 * 8) & 0xff;
+      const uint32_t fold = At(at + 1) >> (i % 4 * 8) & 0xff;
+      const bool letter = (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';
+      const bool folds = ignore_case && letter && i < length;
+      if (fold != (folds ? 0x20u : 0u) || (folds && (byte & 0x20) == 0) ||
+          (i >= length && byte != 0)) {
+        return Bad(at, Cat("holds no bytes that a compiler writes for literal ", literal));
+      }
     }
     return absl::OkStatus();
   }

@@ -6,9 +6,12 @@
 //   literal_bench --backend cuda --patterns patterns.txt --text corpus.bin --seconds 10
 //
 // A pattern file has a line a literal: `i` (ignore case) or `s`, a tab, the literal.
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -37,6 +40,7 @@ struct Options {
   double seconds = 5;
   uint32_t threads = std::max(1u, std::thread::hardware_concurrency());
   uint32_t cpu_threads = 0;  // of the cpu backend; 0 = all
+  megakernel::MatchRoute route = megakernel::MatchRoute::kTuned;
   megakernel::Geometry geometry;
 };
 
@@ -61,6 +65,9 @@ absl::StatusOr<Options> Parse(int argc, char** argv) {
       options.threads = static_cast<uint32_t>(number());
     } else if (name == "--cpu-threads") {
       options.cpu_threads = static_cast<uint32_t>(number());
+    } else if (name == "--route" && (value == "tuned" || value == "shared")) {
+      options.route =
+          value == "tuned" ? megakernel::MatchRoute::kTuned : megakernel::MatchRoute::kShared;
     } else if (name == "--slots") {
       options.geometry.slots = static_cast<uint32_t>(number());
     } else if (name == "--workgroup") {
@@ -212,13 +219,27 @@ double Median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-template <typename Round>
-double GigabytesPerSecond(uint64_t bytes, const Round& round) {
-  const auto begin = Clock::now();
-  round();
-  return static_cast<double>(bytes) / std::chrono::duration<double>(Clock::now() - begin).count() *
-         1e-9;
+// Processor time of the whole process. On a shared machine it is steadier than the clock.
+double CpuSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
+
+struct Rates {
+  std::vector<double> gb_per_s;
+  std::vector<double> cpu_s_per_gb;
+
+  template <typename Round>
+  void Time(uint64_t bytes, const Round& round) {
+    const double gigabytes = static_cast<double>(bytes) * 1e-9;
+    const double cpu = CpuSeconds();
+    const auto begin = Clock::now();
+    round();
+    gb_per_s.push_back(gigabytes / std::chrono::duration<double>(Clock::now() - begin).count());
+    cpu_s_per_gb.push_back((CpuSeconds() - cpu) / gigabytes);
+  }
+};
 
 absl::StatusOr<std::unique_ptr<backends::Device>> OpenFirst(const Options& options) {
   KS_ASSIGN_OR_RETURN(const backends::BackendKind kind,
@@ -235,7 +256,9 @@ absl::Status Run(const Options& options) {
   KS_ASSIGN_OR_RETURN(const auto device, OpenFirst(options));
   KS_ASSIGN_OR_RETURN(const auto session,
                       megakernel::Session::Open(*device, {.geometry = options.geometry,
-                                                          .watchdog = std::chrono::minutes(5)}));
+                                                          .watchdog = std::chrono::minutes(5),
+                                                          .route = options.route,
+                                                          .await_tuned = true}));
   KS_ASSIGN_OR_RETURN(const megakernel::TableHandle table, session->LoadTable(compiled));
   const test::VectorscanOracle oracle(literals);
   if (!oracle.error().empty()) return absl::InternalError(oracle.error());
@@ -249,14 +272,13 @@ absl::Status Run(const Options& options) {
 
   KS_ASSIGN_OR_RETURN(const Tally ours, SessionRound(*session, table, batches, true));
   const Tally theirs = VectorscanRound(oracle, scratch, chunks, true);
-  std::vector<double> session_gbps, vectorscan_gbps;
+  Rates session_rates, peer_rates;
   absl::Status status;
   const auto end = Clock::now() + std::chrono::duration<double>(options.seconds);
-  while (status.ok() && (session_gbps.empty() || Clock::now() < end)) {
-    session_gbps.push_back(GigabytesPerSecond(
-        text.size(), [&] { status = SessionRound(*session, table, batches, false).status(); }));
-    vectorscan_gbps.push_back(
-        GigabytesPerSecond(text.size(), [&] { VectorscanRound(oracle, scratch, chunks, false); }));
+  while (status.ok() && (session_rates.gb_per_s.empty() || Clock::now() < end)) {
+    session_rates.Time(text.size(),
+                       [&] { status = SessionRound(*session, table, batches, false).status(); });
+    peer_rates.Time(text.size(), [&] { VectorscanRound(oracle, scratch, chunks, false); });
   }
   KS_RETURN_IF_ERROR(status);
 
@@ -272,14 +294,19 @@ absl::Status Run(const Options& options) {
       {"batches", options.geometry.batches},
       {"slots", options.geometry.slots},
       {"workgroup", options.geometry.workgroup},
-      {"rounds", session_gbps.size()},
+      {"route", options.route == megakernel::MatchRoute::kTuned ? "tuned" : "shared"},
+      {"tuned_slots", session->stats().tuned_slots},
+      {"rounds", session_rates.gb_per_s.size()},
       {"hits", ours.hits},
       {"hits_equal", ours == theirs},
       {"peer", std::string("Vectorscan ") + hs_version()},
       {"peer_threads", options.threads},
-      {"session_gb_per_s", Median(session_gbps)},
-      {"peer_gb_per_s", Median(vectorscan_gbps)},
-      {"ratio", Median(session_gbps) / Median(vectorscan_gbps)}};
+      {"session_gb_per_s", Median(session_rates.gb_per_s)},
+      {"peer_gb_per_s", Median(peer_rates.gb_per_s)},
+      {"session_cpu_s_per_gb", Median(session_rates.cpu_s_per_gb)},
+      {"peer_cpu_s_per_gb", Median(peer_rates.cpu_s_per_gb)},
+      {"cpu_ratio", Median(peer_rates.cpu_s_per_gb) / Median(session_rates.cpu_s_per_gb)},
+      {"ratio", Median(session_rates.gb_per_s) / Median(peer_rates.gb_per_s)}};
   std::cout << report.dump() << "\n";
   return ours == theirs ? absl::OkStatus()
                         : absl::InternalError("the session and its peer found different hits");
@@ -289,6 +316,8 @@ absl::Status Run(const Options& options) {
 }  // namespace keysieve
 
 int main(int argc, char** argv) {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // as the daemon does
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   const auto options = keysieve::Parse(argc, argv);
   const absl::Status status = options.ok() ? keysieve::Run(*options) : options.status();
   if (!status.ok()) std::cerr << "literal_bench: " << status << "\n";

@@ -8,6 +8,7 @@
 #include <prometheus/counter.h>
 #include <prometheus/histogram.h>
 
+#include <string>
 #include <vector>
 
 #include "evidence/exporter.h"
@@ -88,6 +89,45 @@ void BM_Scrape(benchmark::State& state) {
   state.counters["text_bytes"] = static_cast<double>(bytes);
 }
 BENCHMARK(BM_Scrape)->Arg(1)->Arg(8);
+
+// A service's families with the argument's number of tenants, beside 8 devices.
+class ManyTenants : public MetricSource {
+ public:
+  explicit ManyTenants(int tenants) : tenants_(tenants) {}
+  void Collect(std::vector<MetricFamily>& families) const override {
+    MetricFamily bytes = ServiceFamily("keysieve_tenant_bytes_total");
+    MetricFamily seconds = ServiceFamily("keysieve_tenant_device_seconds_total");
+    for (int i = 0; i < tenants_; ++i) {
+      const std::string name = "tenant-" + std::to_string(i);
+      bytes.samples.push_back({.labels = {{"tenant", name}}, .value = 1e9 + i});
+      seconds.samples.push_back(
+          {.labels = {{"tenant", name}, {"backend", "cuda"}}, .value = 0.5 + i});
+    }
+    families.push_back(std::move(bytes));
+    families.push_back(std::move(seconds));
+  }
+
+ private:
+  const int tenants_;
+};
+
+void BM_ScrapeWithTenants(benchmark::State& state) {
+  Recorder recorder({});
+  for (int i = 0; i < 8; ++i) {
+    DeviceLedger* ledger = Register(recorder, i);
+    ledger->Submitted();
+    ledger->Completed(Dispatch());
+  }
+  const RecorderSource source(recorder);
+  const ManyTenants tenants(static_cast<int>(state.range(0)));
+  Exporter exporter;
+  exporter.AddSource(&source);
+  exporter.AddSource(&tenants);
+  std::size_t bytes = 0;
+  for (auto _ : state) bytes = exporter.Render().size();
+  state.counters["text_bytes"] = static_cast<double>(bytes);
+}
+BENCHMARK(BM_ScrapeWithTenants)->Arg(1000)->Unit(benchmark::kMillisecond);
 
 void BM_PrometheusCounter(benchmark::State& state) {
   prometheus::Counter counter;

@@ -66,6 +66,7 @@ SessionHarness::SessionHarness(const Way& way, const megakernel::Geometry& geome
       megakernel::Session::Open(poison ? *poisoner_ : *device_, {.geometry = geometry,
                                                                  .watchdog = 120s,
                                                                  .route = way.route,
+                                                                 .await_tuned = true,
                                                                  .policy = way.policy,
                                                                  .park_after = way.park_after});
   if (!session.ok()) {

@@ -28,7 +28,8 @@ struct Way {
 
 class SessionHarness {
  public:
-  // `poison`: overwrite the hit queue before every epoch.
+  // `poison`: overwrite the hit queue before every epoch. The tuned route of a table is ready when
+  // it has been loaded.
   SessionHarness(const Way& way, const megakernel::Geometry& geometry, bool poison = false);
   ~SessionHarness();
 

@@ -167,7 +167,8 @@ std::string HttpGet(const std::string& host_port, const std::string& path, int* 
   return body == std::string::npos ? "" : reply.substr(body + 4);
 }
 
-ScanOutcome Scan(const std::string& address, const std::vector<File>& files, bool show_secrets) {
+ScanOutcome Scan(const std::string& address, const std::vector<File>& files, bool show_secrets,
+                 bool profile) {
   constexpr size_t kChunk = 512 << 10;
   const auto stub = v1::ScanService::NewStub(Dial(address));
   grpc::ClientContext context;
@@ -175,6 +176,7 @@ ScanOutcome Scan(const std::string& address, const std::vector<File>& files, boo
   std::thread writer([&] {
     v1::ScanRequest request;
     request.mutable_options()->set_show_secrets(show_secrets);
+    request.mutable_options()->set_profile(profile);
     bool open = call->Write(request);
     for (size_t id = 0; open && id < files.size(); ++id) {
       const std::string& bytes = files[id].bytes;

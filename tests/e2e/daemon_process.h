@@ -84,7 +84,7 @@ struct ScanOutcome {
   std::optional<v1::Summary> summary;
 };
 ScanOutcome Scan(const std::string& address, const std::vector<File>& files,
-                 bool show_secrets = false);
+                 bool show_secrets = false, bool profile = false);
 
 // A token no service ever gave out, put together here so that no scanner finds it in this file.
 std::string FakeGithubToken(unsigned seed);

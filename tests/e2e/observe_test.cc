@@ -63,12 +63,57 @@ TEST(Observe, PagesAnswer) {
   EXPECT_EQ(code, 200);
   EXPECT_EQ(HttpGet(daemon.admin(), "/-/ready", &code), "ready\n");
   EXPECT_EQ(code, 200);
-  EXPECT_THAT(HttpGet(daemon.admin(), "/", &code), HasSubstr("device: cpu:0"));
+  EXPECT_THAT(HttpGet(daemon.admin(), "/", &code), HasSubstr("<b>cpu:0</b>"));
   EXPECT_EQ(code, 200);
   HttpGet(daemon.admin(), "/etc/passwd", &code);
   EXPECT_EQ(code, 404);
   HttpGet(daemon.admin(), "/../../etc/passwd", &code);
   EXPECT_NE(code, 200);
+}
+
+double MetricOf(const v1::Profile& profile, const std::string& name, const std::string& label) {
+  for (const v1::ProfileMetric& metric : profile.metrics()) {
+    if (metric.name() == name && metric.label() == label) return metric.value();
+  }
+  return 0;
+}
+
+TEST(Observe, AProfiledScanSaysWhatTheDeviceDidForIt) {
+  Keysieved daemon({"--backend", "vulkan"});
+  if (!daemon.serving()) GTEST_SKIP() << "no Vulkan device here: " << daemon.Log();
+  const std::string text = Filler(100'000, 3);
+  ASSERT_TRUE(Scan(daemon.tcp(), {{"other", text}}).status.ok());  // another scan's work
+  const auto before =
+      daemon.Metric("keysieve_gpu_kernel_seconds_total{backend=\"vulkan\",device=\"0\"}");
+  const ScanOutcome scan = Scan(daemon.tcp(), {{"f", text}}, false, true);
+  ASSERT_TRUE(scan.status.ok());
+  const auto after =
+      daemon.Metric("keysieve_gpu_kernel_seconds_total{backend=\"vulkan\",device=\"0\"}");
+  ASSERT_TRUE(scan.summary->has_profile());
+  const v1::Profile& profile = scan.summary->profile();
+  EXPECT_EQ(profile.unavailable(), "");
+  const double kernel = MetricOf(profile, "keysieve_gpu_kernel_seconds_total", "");
+  EXPECT_GT(kernel, 0);
+  EXPECT_NEAR(kernel, *after - *before, 1e-9) << "nothing else ran";
+  EXPECT_NEAR(profile.device_seconds().at("vulkan"), kernel, 1e-9);
+  EXPECT_EQ(MetricOf(profile, "keysieve_gpu_dispatches_total", ""), 1);
+  EXPECT_GE(MetricOf(profile, "keysieve_gpu_upload_bytes_total", "text"), text.size());
+  EXPECT_NEAR(MetricOf(profile, "keysieve_gpu_submit_to_complete_seconds_total", ""),
+              kernel + MetricOf(profile, "keysieve_gpu_queue_wait_seconds_total", ""), 1e-9);
+  ASSERT_GT(profile.events_size(), 0);
+  EXPECT_EQ(profile.events(0).name(), "adapter_acquired");
+  EXPECT_EQ(profile.events(0).backend(), "vulkan");
+  EXPECT_FALSE(Scan(daemon.tcp(), {{"f", text}}).summary->has_profile());
+}
+
+TEST(Observe, AScanOnTheCpuHasNoAcceleratorFamily) {
+  Keysieved daemon({"--backend", "cpu"});
+  ASSERT_TRUE(daemon.serving()) << daemon.Log();
+  const ScanOutcome scan = Scan(daemon.tcp(), {{"f", Filler(1000, 3)}}, false, true);
+  ASSERT_TRUE(scan.summary->has_profile());
+  EXPECT_EQ(scan.summary->profile().metrics_size(), 0);
+  EXPECT_EQ(scan.summary->profile().events_size(), 0);
+  EXPECT_THAT(HttpGet(daemon.admin(), "/metrics"), ::testing::Not(HasSubstr("keysieve_gpu_")));
 }
 
 TEST(Observe, PromtoolHasNothingToSay) {

@@ -55,6 +55,7 @@ void RecordEverything(DeviceLedger& ledger, std::span<const ContextId> scans) {
   ledger.Fault(FaultKind::kTimeout);
   ledger.Retried(1);
   ledger.Recovered();
+  ledger.RecoveredFor(scans);
   ledger.ResidualBatch();
   ledger.OverflowReplayed();
   ledger.Quarantined();

@@ -123,6 +123,19 @@ TEST_F(ContextTest, TwoFaultsWithResidualBatchesAreTwoOfEachInOrder) {
   EXPECT_EQ(record.journal_lost, 0u);
 }
 
+TEST_F(ContextTest, ARecoveryCountsForTheScansOfItsBatchWhateverIsBound) {
+  const ContextId failed = Open();
+  const ContextId other = Open();
+  Bind({other});
+  const ContextId scans[] = {failed};
+  ledger_->RecoveredFor(scans);
+  EXPECT_EQ(ledger_->Snapshot().counters.Of(Counter::kRecoveries), 1u);
+  const ContextRecord record = Close(failed);
+  EXPECT_EQ(record.counters.Of(Counter::kRecoveries), 1u);
+  EXPECT_EQ(record.journal, std::vector{Happened(Event::kBackendRecovered, 0)});
+  EXPECT_EQ(Close(other).counters.Of(Counter::kRecoveries), 0u);
+}
+
 TEST_F(ContextTest, AFullJournalCountsWhatItLost) {
   const ContextId scan = Open();
   Bind({scan});

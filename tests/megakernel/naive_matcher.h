@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The plainest matcher there is, an oracle that shares no code with the tables or the program:
-// every literal tried at every position, byte by byte.
+// every literal that has a position's byte for its first tried there, byte by byte.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +24,19 @@ inline bool NaiveSameByte(uint8_t text, uint8_t literal, bool ignore_case) {
 inline std::vector<megakernel::LiteralHit> NaiveMatches(
     std::span<const megakernel::Literal> literals, std::span<const uint8_t> text,
     size_t owned_begin, size_t owned_end) {
+  std::vector<std::vector<uint32_t>> beginning(256);
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    for (uint32_t pattern = 0; pattern < literals.size(); ++pattern) {
+      if (NaiveSameByte(static_cast<uint8_t>(byte),
+                        static_cast<uint8_t>(literals[pattern].bytes[0]),
+                        literals[pattern].ignore_case)) {
+        beginning[byte].push_back(pattern);
+      }
+    }
+  }
   std::vector<megakernel::LiteralHit> hits;
   for (size_t start = owned_begin; start < owned_end; ++start) {
-    for (uint32_t pattern = 0; pattern < literals.size(); ++pattern) {
+    for (const uint32_t pattern : beginning[text[start]]) {
       const std::string& bytes = literals[pattern].bytes;
       size_t i = 0;
       while (i < bytes.size() && start + i < text.size() &&

@@ -171,6 +171,22 @@ TEST_F(Program, FenceWritesOnlyFreeObservables) {
   EXPECT_EQ(epoch_.control_at(KS_CTL_OBSERVABLES_AT + KS_OBS_BYTES), 0u);
 }
 
+TEST_F(Program, AFenceWaitsBehindASlotThatIsNotDone) {
+  epoch_.count = 3;
+  Slot claimed = epoch_.ScanSlot();  // by a workgroup that has not come to its end
+  claimed.status = KS_STATE_CLAIMED;
+  epoch_.Publish(0, claimed);
+  epoch_.Publish(1, Make(KS_OP_FENCE, KS_OBS_FREE_AT, 5));
+  epoch_.Publish(2, Make(KS_OP_NOOP));
+  epoch_.Run();
+  EXPECT_EQ(epoch_.slot(0).status, KS_STATE_CLAIMED);
+  EXPECT_EQ(epoch_.slot(0).hits, 0u);
+  EXPECT_EQ(epoch_.slot(1).status, KS_STATE_WAITING);
+  EXPECT_EQ(epoch_.slot(2).status, KS_STATE_DONE);
+  EXPECT_EQ(epoch_.control_at(KS_CTL_OBSERVABLES_AT + KS_OBS_FREE_AT), 5u);
+  EXPECT_EQ(epoch_.control_at(KS_CTL_DONE), 2u);
+}
+
 TEST_F(Program, ShutdownLeavesLaterSlotsPublished) {
   epoch_.count = 2;
   epoch_.Publish(0, Make(KS_OP_SHUTDOWN));

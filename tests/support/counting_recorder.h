@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A DeviceRecorder that adds up what it is told, for tests that hold a device to its evidence.
+// A recorder that adds up what it is told, for tests that hold a device to its evidence.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "evidence/device_recorder.h"
+#include "evidence/scan_recorder.h"
 
 namespace keysieve::test {
 
-class CountingRecorder final : public evidence::DeviceRecorder {
+class CountingRecorder final : public evidence::ScanRecorder {
  public:
   void Submitted() override { ++submitted; }
   void Completed(const evidence::DispatchRecord& record) override { completed.push_back(record); }

@@ -49,7 +49,10 @@ struct Served {
     auto started = HttpEndpoint::Start(*config::ParseAddress("127.0.0.1:0"),
                                        {.metrics = [] { return std::string("a_total 1\n"); },
                                         .ready = [this] { return ready.load(); },
-                                        .front = [] { return std::string("hello\n"); }});
+                                        .front = [] { return std::string("hello\n"); },
+                                        .live = [] { return std::string("part\n"); },
+                                        .style = "b{}",
+                                        .script = "go()"});
     EXPECT_TRUE(started.ok()) << started.status();
     endpoint = *std::move(started);
   }
@@ -74,7 +77,13 @@ TEST(HttpEndpoint, ReadinessFollowsTheDaemon) {
 TEST(HttpEndpoint, OnlyReadsAndOnlyItsPages) {
   Served s;
   const std::string& at = s.endpoint->address();
+  EXPECT_THAT(Get(at, "/"), HasSubstr("Content-Type: text/html; charset=utf-8\r\n"));
   EXPECT_THAT(Get(at, "/"), HasSubstr("hello"));
+  EXPECT_THAT(Get(at, "/"), HasSubstr("Content-Security-Policy: default-src 'none';"));
+  EXPECT_THAT(Get(at, "/live"), HasSubstr("part"));
+  EXPECT_THAT(Get(at, "/style.css"), HasSubstr("text/css; charset=utf-8\r\n"));
+  EXPECT_THAT(Get(at, "/style.css"), HasSubstr("b{}"));
+  EXPECT_THAT(Get(at, "/refresh.js"), HasSubstr("go()"));
   EXPECT_THAT(Get(at, "/etc/passwd"), StartsWith("HTTP/1.1 404 "));
   EXPECT_THAT(Get(at, "/../../etc/passwd"), Not(HasSubstr("root:")));
   EXPECT_THAT(Ask(at, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),

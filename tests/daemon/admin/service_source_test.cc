@@ -32,7 +32,7 @@ TEST(ServiceSource, ShowsWhatWasCountedUnderItsPublishedNames) {
   b.counters.Rejected("streams");
   b.counters.Scan("complete");
   b.counters.Scanned("cpu", 77);
-  b.counters.Blob();
+  b.counters.Blob(std::chrono::milliseconds(3));
   const ServiceSource source(*b.pipeline, b.counters, scheduler, rpcs);
   evidence::Exporter exporter;
   exporter.AddSource(&source);

@@ -298,6 +298,56 @@ TEST(ScanPipeline, RegionReferencesAreRefusedForNow) {
   EXPECT_EQ(sink->failure()->code, absl::StatusCode::kUnimplemented);
 }
 
+TEST(ScanPipeline, AProfileIsOfThatScanAloneAndGivesItsPlaceBack) {
+  evidence::Recorder recorder({.contexts = 1});
+  Bench b({.blob_limit = 1 << 20, .memory_limit = 8 << 20, .recorder = &recorder});
+  for (int i = 0; i < 3; ++i) {  // one place: each must give it back
+    const auto sink = std::make_shared<FakeSink>();
+    const auto stream = b.Open(sink);
+    stream->StartScan({.profile = true});
+    Send(*stream, *sink, SomeBlobs(), 1000);
+    ASSERT_TRUE(sink->summary()->profile.has_value());
+    EXPECT_EQ(sink->summary()->profile->unavailable, "");
+    // The CPU route is no accelerator.
+    EXPECT_EQ(sink->summary()->profile->record.counters.cells, evidence::CounterValues{}.cells);
+  }
+  const auto cancelled = b.Open(std::make_shared<FakeSink>());
+  cancelled->StartScan({.profile = true});
+  cancelled->Cancel();
+  EXPECT_TRUE(recorder.OpenContext().ok()) << "a cancelled scan gives its place back too";
+}
+
+TEST(ScanPipeline, WithoutRoomForAProfileTheScanGoesOnAndSaysSo) {
+  evidence::Recorder recorder({.contexts = 1});
+  const auto taken = recorder.OpenContext();
+  ASSERT_TRUE(taken.ok());
+  Bench b({.blob_limit = 1 << 20, .memory_limit = 8 << 20, .recorder = &recorder});
+  const auto sink = std::make_shared<FakeSink>();
+  const auto stream = b.Open(sink);
+  stream->StartScan({.profile = true});
+  Send(*stream, *sink, {{1, "f", "KEY=abcd"}}, 100);
+  EXPECT_TRUE(sink->summary()->complete);
+  EXPECT_THAT(sink->summary()->profile->unavailable, HasSubstr("all 1 profile contexts are open"));
+  const auto plain = std::make_shared<FakeSink>();
+  const auto other = b.Open(plain);
+  other->StartScan({});
+  Send(*other, *plain, {{1, "f", "KEY=abcd"}}, 100);
+  EXPECT_FALSE(plain->summary()->profile.has_value());
+}
+
+TEST(ScanPipeline, OneLogLineAScanNamesItsTraceAndTenant) {
+  Bench b;
+  const auto sink = std::make_shared<FakeSink>();
+  const auto stream = b.Open(sink, {.tenant = "team-a", .trace_id = std::string(32, 'a')});
+  stream->StartScan({});
+  Send(*stream, *sink, {{1, "f", "KEY=abcd"}}, 100);
+  MutexLock lock(b.log_mutex);
+  ASSERT_EQ(b.lines.size(), 1u);
+  EXPECT_THAT(b.lines[0], HasSubstr("\"trace_id\":\"" + std::string(32, 'a') + "\""));
+  EXPECT_THAT(b.lines[0], HasSubstr("\"tenant\":\"team-a\""));
+  EXPECT_EQ(b.counters.Read().tenant_bytes.at("team-a"), 8u);
+}
+
 TEST(ScanPipeline, AFailedRouteEndsTheStreamInsteadOfReportingNothing) {
   Bench b;
   {

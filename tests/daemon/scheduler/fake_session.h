@@ -200,7 +200,7 @@ inline LaneOpener FakeOpener(std::shared_ptr<FakeScript> script, megakernel::Geo
 }
 
 // Counts what a lane reports.
-class CountingRecorder : public evidence::DeviceRecorder {
+class CountingRecorder : public evidence::ScanRecorder {
  public:
   void Submitted() override {}
   void Completed(const evidence::DispatchRecord&) override {}
