@@ -12,6 +12,10 @@ const char* ReasonName(Reason reason) {
   switch (reason) {
     case Reason::kBlobLimit:
       return "blob_limit";
+    case Reason::kUndecodable:
+      return "undecodable";
+    case Reason::kDecodeLimit:
+      return "decode_limit";
     case Reason::kAllowlistedPath:
       return "allowlisted_path";
   }

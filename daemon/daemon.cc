@@ -36,9 +36,15 @@ pipeline::PipelineOptions PipelineOptionsOf(const config::Config& config) {
   options.idle = std::chrono::seconds(config.limits.idle_s);
   options.memory_wait = options.idle;
   options.compile = megakernel::CompileTable;
-  options.load_rules = [rules = RuleOptionsOf(config)](const std::string& toml) {
+  options.decode_depth = config.decode.depth;
+  options.inline_allow = config.policy.inline_allow;
+  options.take_ignores = config.policy.ignores;
+  options.caller_rules = static_cast<pipeline::CallerRules>(config.policy.rules);
+  options.load_rules = [rules = RuleOptionsOf(config), own = config.rules.file](
+                           const std::string& toml, bool extend_only) {
     detect::RuleOptions from_wire = rules;
     from_wire.may_extend_files = false;
+    if (extend_only) from_wire.must_extend = own;
     return detect::RuleSet::LoadText(toml, "request", from_wire);
   };
   return options;

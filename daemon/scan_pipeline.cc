@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The journey of a chunk, top to bottom: options, a message's chunks, admission, assembly, the
-// lane, confirming, the reply. What ends a stream stands in scan_streams.cc.
+// The journey of a chunk, top to bottom: a message's chunks, admission, assembly, the lane,
+// confirming, the reply. What begins a stream stands in scan_start.cc, what ends it in
+// scan_streams.cc.
 #include "daemon/scan_pipeline.h"
 
 #include <algorithm>
@@ -17,115 +18,22 @@ constexpr size_t kHitsPerMessage = 32768;
 
 }  // namespace
 
-// ---- 1. Options: which rules, and may the caller see secrets?
-
-void ScanStream::StartScan(ScanOptions options) {
-  MutexLock lock(mutex_);
-  if (state_ != State::kOptions || failing_) return;
-  label_ = options.label.substr(0, kMaxLabelBytes);
-  if (options.label.size() > kMaxLabelBytes) {
-    return FailSoon({.code = absl::StatusCode::kInvalidArgument,
-                     .reason = "LABEL_TOO_LONG",
-                     .message = Cat("a label of ", options.label.size(),
-                                    " bytes exceeds the limit of ", kMaxLabelBytes),
-                     .field = "options.label"});
-  }
-  if (options.show_secrets && !caller_.owner) return Deny("show_secrets");
-  if (options.rule_toml && !caller_.owner) return Deny("rule_toml");
-  if (options.has_ignores) {
-    return FailSoon({.code = absl::StatusCode::kUnimplemented,
-                     .reason = "IGNORES_NOT_SERVED",
-                     .message = "this daemon does not apply baselines or ignore files; apply them "
-                                "to its findings instead",
-                     .field = "options.ignores"});
-  }
-  show_secrets_ = options.show_secrets;
-  if (options.profile) BeginProfile();
-  if (options.rule_toml) {
-    if (options.rule_toml->size() > kMaxRuleTextBytes) {
-      return FailSoon({.code = absl::StatusCode::kInvalidArgument,
-                       .reason = "RULES_TOO_LARGE",
-                       .message = Cat("a rule text of ", options.rule_toml->size(),
-                                      " bytes exceeds the limit of ", kMaxRuleTextBytes),
-                       .field = "options.rule_toml"});
-    }
-    return Prepare(
-        [this, toml = *std::move(options.rule_toml)] { return pipeline_.OwnRules(toml); }, false);
-  }
-  Prepare([this, name = options.rule_set] { return pipeline_.NamedRules(name); }, false);
-}
-
-void ScanStream::StartMatch(MatchOptions options) {
-  MutexLock lock(mutex_);
-  if (state_ != State::kOptions || failing_) return;
-  matching_ = true;
-  if (options.patterns.empty()) {
-    return Prepare([this, name = options.rule_set] { return pipeline_.NamedRules(name); }, true);
-  }
-  if (!options.rule_set.empty()) {
-    return FailSoon({.code = absl::StatusCode::kInvalidArgument,
-                     .reason = "PATTERNS_AND_RULE_SET",
-                     .message = "either patterns or the name of a rule set, not both",
-                     .field = "options.rule_set"});
-  }
-  uint64_t bytes = 0;
-  for (const megakernel::Literal& literal : options.patterns) bytes += literal.bytes.size();
-  if (bytes > kMaxPatternListBytes) {
-    return FailSoon(
-        {.code = absl::StatusCode::kInvalidArgument,
-         .reason = "PATTERNS_TOO_LARGE",
-         .message = Cat("patterns of ", bytes, " bytes exceed the limit of ", kMaxPatternListBytes),
-         .field = "options.patterns"});
-  }
-  Prepare(
-      [this, patterns = std::move(options.patterns)]() -> absl::StatusOr<LoadedRules> {
-        KS_ASSIGN_OR_RETURN(auto table, pipeline_.options().compile(patterns));
-        return LoadedRules{nullptr, std::make_shared<const megakernel::Table>(std::move(table))};
-      },
-      false);
-}
-
-void ScanStream::Prepare(std::function<absl::StatusOr<LoadedRules>()> work, bool named) {
-  state_ = State::kPreparing;
-  pipeline_.workers_.Post(id_, [self = shared_from_this(), work = std::move(work), named] {
-    self->Prepared(work(), named);
-  });
-}
-
-void ScanStream::Prepared(absl::StatusOr<LoadedRules> loaded, bool named) {
-  MutexLock lock(mutex_);
-  if (state_ != State::kPreparing || failing_) return;
-  if (!loaded.ok()) {
-    return FailSoon({.code = loaded.status().code(),
-                     .reason = "BAD_RULES",
-                     .message = keysieve::Message(loaded.status()),
-                     .field = matching_ ? "options.patterns" : "options.rules"});
-  }
-  loaded_ = *std::move(loaded);
-  Accepted accepted{.scan_id = scan_id_, .blob_bytes = pipeline_.options_.blob_limit};
-  if (matching_) {
-    accepted.rule_digest = loaded_.table == nullptr ? "" : loaded_.table->digest;
-    accepted.rule_count = loaded_.table == nullptr ? 0 : loaded_.table->literal_count;
-    if (named) accepted.literals = loaded_.rules->literals();
-  } else {
-    accepted.rule_digest = loaded_.rules->digest();
-    accepted.rule_count = static_cast<uint32_t>(loaded_.rules->rules().size());
-    accepted.rule_set = loaded_.rules->name();
-  }
-  summary_.scan_id = scan_id_;
-  summary_.rule_digest = accepted.rule_digest;
-  sink_->OnAccepted(accepted);
-  state_ = State::kOpen;
-  AskForMore();
-}
-
-// ---- 2. A message: its chunks one by one, stopping where memory must be waited for.
+// ---- 1. A message: its chunks one by one, stopping where memory must be waited for.
 
 void ScanStream::Message(std::vector<Chunk> chunks) {
   MutexLock lock(mutex_);
   if (state_ == State::kEnded || failing_) return;
   since_ = pipeline_.options_.now();
   reading_ = false;
+  uint64_t bytes = 0;
+  for (const Chunk& chunk : chunks) bytes += chunk.data.size();
+  if (bytes > kMaxMessageBytes) {
+    return FailSoon({.code = absl::StatusCode::kInvalidArgument,
+                     .reason = "MESSAGE_TOO_LARGE",
+                     .message = Cat("chunks of ", bytes,
+                                    " bytes in one message exceed the limit of ", kMaxMessageBytes),
+                     .field = "chunks"});
+  }
   if (state_ != State::kOpen) {
     return FailSoon({.code = absl::StatusCode::kInvalidArgument,
                      .reason = "OPTIONS_FIRST",
@@ -200,7 +108,7 @@ ScanStream::Taken ScanStream::Begin(Chunk& chunk) {
   return Admit();
 }
 
-// ---- 3. Admission: the whole blob's memory, or a place in the queue.
+// ---- 2. Admission: the whole blob's memory, or a place in the queue.
 
 ScanStream::Taken ScanStream::Admit() {
   const uint64_t size = blob_->declared.value_or(pipeline_.options_.blob_limit);
@@ -249,7 +157,7 @@ void ScanStream::Granted(scheduler::Reservation reservation) {
   Advance();
 }
 
-// ---- 4. The blob is whole: to the lane, unless it was left out.
+// ---- 3. The blob is whole: to the lane, unless it was left out.
 
 void ScanStream::Complete() {
   IncomingBlob blob = *std::move(blob_);
@@ -281,7 +189,7 @@ void ScanStream::Complete() {
   pipeline_.matcher_.Submit(std::move(job));
 }
 
-// ---- 5. Hits are back: confirm them (on a worker), redact, reply with a receipt.
+// ---- 4. Hits are back: confirm them (on a worker), redact, reply with a receipt.
 
 void ScanStream::Confirm(IncomingBlob blob, scheduler::MatchOutcome outcome) {
   if (cancelled_->load()) return;
@@ -306,6 +214,17 @@ void ScanStream::Confirm(IncomingBlob blob, scheduler::MatchOutcome outcome) {
 
 namespace {
 
+// What detection could not read is a gap of the receipt.
+void AddGaps(std::vector<detect::Uncovered> uncovered, Receipt* receipt) {
+  for (detect::Uncovered& part : uncovered) {
+    const bool limit = part.reason == detect::Uncovered::Reason::kDecodeLimit;
+    receipt->gaps.push_back({.reason = limit ? Reason::kDecodeLimit : Reason::kUndecodable,
+                             .start = part.start,
+                             .end = part.end,
+                             .detail = std::move(part.detail)});
+  }
+}
+
 Receipt WholeReceipt(const IncomingBlob& blob, scheduler::MatchOutcome& outcome) {
   return {.blob_bytes = blob.received,
           .scanned_bytes = blob.received,
@@ -318,32 +237,43 @@ Receipt WholeReceipt(const IncomingBlob& blob, scheduler::MatchOutcome& outcome)
 
 void ScanStream::ReplyBlob(IncomingBlob blob, scheduler::MatchOutcome outcome) {
   LoadedRules loaded;
+  std::shared_ptr<const detect::suppress::Ignores> ignores;
+  detect::ScanSettings settings;
   bool show = false;
   {
     MutexLock lock(mutex_);
     loaded = loaded_;
+    ignores = ignores_;
+    settings = settings_;
     show = show_secrets_;
   }
   const std::span<const uint8_t> bytes = blob.bytes->view();
   const detect::BlobView view{.path = blob.path,
                               .bytes = {reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                               .commit = blob.commit};
+  detect::ScanOutcome found = loaded.rules->ScanAll(view, outcome.hits, settings);
   BlobResult result{.blob_id = blob.id,
                     .rules = loaded.rules,
-                    .findings = loaded.rules->Scan(view, outcome.hits),
+                    .findings = std::move(found.findings),
                     .receipt = WholeReceipt(blob, outcome)};
+  AddGaps(std::move(found.uncovered), &result.receipt);
+  if (ignores != nullptr) ignores->Mark(blob.path, blob.commit, *loaded.rules, result.findings);
   if (!show) detect::RedactFindings(result.findings);
   blob.bytes.reset();  // its memory is free before anyone reads the reply
   result.path = std::move(blob.path);
   result.commit = std::move(blob.commit);
+  uint64_t counting = 0;
   for (const detect::Finding& finding : result.findings) {
+    if (!finding.suppressed_by.empty()) continue;
+    ++counting;
     pipeline_.counters_.Found(loaded.is_default ? loaded.rules->rules()[finding.rule].id : "other");
   }
   MutexLock lock(mutex_);
   --outstanding_;
   if (state_ == State::kEnded) return;
   Charge(outcome);
-  Account(result.receipt, result.findings.size(), blob.whole_since);
+  Account(result.receipt, counting, blob.whole_since);
+  summary_.suppressed += result.findings.size() - counting;
   sink_->OnBlob(std::move(result));
   EndIfDone();
 }
@@ -403,7 +333,7 @@ void ScanStream::Account(const Receipt& receipt, uint64_t findings, Clock::time_
   counters.Blob(since_ - whole_since);
   for (const Omission& gap : receipt.gaps) counters.Gap(ReasonName(gap.reason));
   for (const Omission& no : receipt.exclusions) counters.Excluded(ReasonName(no.reason));
-  if (receipt.gaps.empty() && receipt.exclusions.empty()) {
+  if (WasScanned(receipt)) {
     const std::string route(backends::BackendName(receipt.route));
     counters.Scanned(route, receipt.scanned_bytes);
     counters.TenantScanned(Tenant(), receipt.scanned_bytes);
@@ -411,7 +341,7 @@ void ScanStream::Account(const Receipt& receipt, uint64_t findings, Clock::time_
   }
 }
 
-// ---- 6. The next message is read only when this one is taken and replies are being taken too.
+// ---- 5. The next message is read only when this one is taken and replies are being taken too.
 
 void ScanStream::AskForMore() {
   if (state_ != State::kOpen || failing_ || ticket_ != 0 || reading_) return;

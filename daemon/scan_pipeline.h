@@ -41,6 +41,13 @@ struct LoadedRules {
   std::chrono::system_clock::time_point loaded_at = std::chrono::system_clock::now();
 };
 
+// What rules a caller may bring who is not the daemon's own user, who may bring any.
+enum class CallerRules : uint8_t {
+  kNone,    // none
+  kExtend,  // some of their own besides the daemon's, which stay in force
+  kAny,     // instead of them
+};
+
 struct PipelineOptions {
   uint64_t blob_limit = 64 << 20;     // bytes
   uint64_t memory_limit = 512 << 20;  // bytes
@@ -52,8 +59,15 @@ struct PipelineOptions {
   uint64_t max_hits = 8 << 20;             // of one blob in Match
   evidence::Recorder* recorder = nullptr;  // of profiled scans; null: profiles are unavailable
   std::function<absl::StatusOr<megakernel::Table>(std::span<const megakernel::Literal>)> compile;
-  std::function<absl::StatusOr<std::shared_ptr<const detect::RuleSet>>(const std::string& toml)>
-      load_rules;  // a caller's own rule text
+  uint32_t decode_depth = 5;  // the most a caller may ask for, and what is meant by silence
+  bool inline_allow = true;   // allow comments suppress
+  bool take_ignores = true;   // callers may send baselines and ignore files
+  CallerRules caller_rules = CallerRules::kExtend;
+  // A caller's own rule text. With `extend_only` it lies over the daemon's rules and may add to
+  // them, nothing else.
+  std::function<absl::StatusOr<std::shared_ptr<const detect::RuleSet>>(const std::string& toml,
+                                                                       bool extend_only)>
+      load_rules;
   std::function<Clock::time_point()> now = [] { return Clock::now(); };
 };
 
@@ -84,9 +98,18 @@ class ScanStream : public std::enable_shared_from_this<ScanStream> {
   enum class State : uint8_t { kOptions, kPreparing, kOpen, kHalfClosed, kEnded };
   enum class Taken : uint8_t { kYes, kWait, kFailed };
 
-  void Prepare(std::function<absl::StatusOr<LoadedRules>()> work, bool named)
+  // What must be there before chunks are read.
+  struct Preparation {
+    LoadedRules rules;
+    std::shared_ptr<const detect::suppress::Ignores> ignores;
+    absl::Status ignores_read;
+    std::vector<std::string> warnings;
+  };
+
+  std::optional<Failure> Forbidden(const ScanOptions& options) const;
+  void Prepare(std::function<absl::StatusOr<Preparation>()> work, bool named)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Prepared(absl::StatusOr<LoadedRules> loaded, bool named);
+  void Prepared(absl::StatusOr<Preparation> ready, bool named);
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Taken TakeChunk(Chunk& chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Taken Begin(Chunk& chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -125,7 +148,9 @@ class ScanStream : public std::enable_shared_from_this<ScanStream> {
   bool matching_ ABSL_GUARDED_BY(mutex_) = false;  // Match, not Scan
   bool show_secrets_ ABSL_GUARDED_BY(mutex_) = false;
   std::string label_ ABSL_GUARDED_BY(mutex_);
+  detect::ScanSettings settings_ ABSL_GUARDED_BY(mutex_);
   LoadedRules loaded_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const detect::suppress::Ignores> ignores_ ABSL_GUARDED_BY(mutex_);
   std::vector<Chunk> message_ ABSL_GUARDED_BY(mutex_);
   size_t position_ ABSL_GUARDED_BY(mutex_) = 0;   // next chunk of message_
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;  // a message was asked for
@@ -173,7 +198,7 @@ class ScanPipeline {
   void Ended(uint64_t id);
   void Gone();
   absl::StatusOr<LoadedRules> NamedRules(const std::string& name);
-  absl::StatusOr<LoadedRules> OwnRules(const std::string& toml);
+  absl::StatusOr<LoadedRules> OwnRules(const std::string& toml, bool extend_only);
   std::string NewScanId(uint64_t id) const;
 
   const PipelineOptions options_;
@@ -191,8 +216,12 @@ class ScanPipeline {
   uint64_t alive_ ABSL_GUARDED_BY(mutex_) = 0;  // stream objects, ended ones too
   uint64_t next_stream_ ABSL_GUARDED_BY(mutex_) = 1;
   std::unordered_map<uint64_t, std::weak_ptr<ScanStream>> open_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::pair<std::string, LoadedRules>> own_rules_
-      ABSL_GUARDED_BY(mutex_);  // newest last
+  struct OwnRuleSet {
+    std::string toml;
+    bool extend_only = false;
+    LoadedRules loaded;
+  };
+  std::vector<OwnRuleSet> own_rules_ ABSL_GUARDED_BY(mutex_);  // newest last
 };
 
 }  // namespace keysieve::pipeline

@@ -87,21 +87,21 @@ absl::StatusOr<LoadedRules> ScanPipeline::NamedRules(const std::string& name) {
                                  "\" (also \"default\")"));
 }
 
-absl::StatusOr<LoadedRules> ScanPipeline::OwnRules(const std::string& toml) {
+absl::StatusOr<LoadedRules> ScanPipeline::OwnRules(const std::string& toml, bool extend_only) {
   {
     MutexLock lock(mutex_);
-    for (const auto& [text, loaded] : own_rules_) {
-      if (text == toml) return loaded;
+    for (const OwnRuleSet& own : own_rules_) {
+      if (own.toml == toml && own.extend_only == extend_only) return own.loaded;
     }
   }
   LoadedRules loaded;
-  KS_ASSIGN_OR_RETURN(loaded.rules, options_.load_rules(toml));
+  KS_ASSIGN_OR_RETURN(loaded.rules, options_.load_rules(toml, extend_only));
   if (!loaded.rules->literals().empty()) {
     KS_ASSIGN_OR_RETURN(auto table, options_.compile(loaded.rules->literals()));
     loaded.table = std::make_shared<const megakernel::Table>(std::move(table));
   }
   MutexLock lock(mutex_);
-  own_rules_.emplace_back(toml, loaded);
+  own_rules_.push_back({toml, extend_only, loaded});
   if (own_rules_.size() > kOwnRuleSets) own_rules_.erase(own_rules_.begin());
   return loaded;
 }

@@ -16,6 +16,7 @@
 #include "backends/device.h"
 #include "daemon/detect/finding.h"
 #include "daemon/detect/rule_set.h"
+#include "daemon/detect/suppress/ignores.h"
 #include "evidence/context_pool.h"
 #include "megakernel/literal.h"
 
@@ -45,9 +46,10 @@ struct ScanOptions {
   std::string rule_set;                  // empty: the daemon's
   std::optional<std::string> rule_toml;  // a rule file's text
   bool show_secrets = false;
-  std::string label;  // for the log
-  bool profile = false;
-  bool has_ignores = false;
+  std::string label;                              // for the log
+  bool profile = false;                           // the summary carries the scan's own metrics
+  std::vector<detect::suppress::Source> ignores;  // baselines and ignore files
+  std::optional<uint32_t> decode_depth;           // at most the daemon's; absent: the daemon's
 };
 
 struct MatchOptions {
@@ -68,7 +70,12 @@ struct Chunk {
 };
 
 // Why bytes were not scanned; the numbers are those of the protocol.
-enum class Reason : uint8_t { kBlobLimit = 1, kAllowlistedPath = 32 };
+enum class Reason : uint8_t {
+  kBlobLimit = 1,
+  kUndecodable = 6,
+  kDecodeLimit = 7,
+  kAllowlistedPath = 32
+};
 const char* ReasonName(Reason reason);  // "blob_limit", ...: metric labels
 
 struct Omission {
@@ -88,6 +95,11 @@ struct Receipt {
   std::vector<Omission> gaps;
   std::vector<Omission> exclusions;
 };
+
+// Did a route see the blob? One of no bytes counts, one that was left out does not.
+inline bool WasScanned(const Receipt& receipt) {
+  return receipt.scanned_bytes > 0 || (receipt.gaps.empty() && receipt.exclusions.empty());
+}
 
 struct BlobResult {
   uint64_t blob_id = 0;
@@ -112,6 +124,7 @@ struct Accepted {
   std::string rule_digest;  // of the table in a match
   uint32_t rule_count = 0;  // patterns in a match
   std::string rule_set;
+  std::vector<std::string> warnings;              // of what the caller sent
   std::span<const megakernel::Literal> literals;  // a match with a named rule set; borrowed
 };
 
@@ -127,7 +140,8 @@ struct Summary {
   uint64_t blobs = 0;
   uint64_t bytes = 0;
   uint64_t scanned_bytes = 0;
-  uint64_t findings = 0;
+  uint64_t findings = 0;    // that count
+  uint64_t suppressed = 0;  // and those that do not
   uint64_t gaps = 0;
   uint64_t exclusions = 0;
   bool complete = true;

@@ -28,9 +28,13 @@ StreamReply Translate(v1::ScanReply* from) {
   StreamReply reply;
   if (from->has_accepted()) {
     v1::Accepted& accepted = *from->mutable_accepted();
-    reply.accepted =
-        AcceptedStream{accepted.limits(),      accepted.scan_id(),        accepted.rule_set(),
-                       accepted.rule_digest(), accepted.daemon_version(), {}};
+    reply.accepted = AcceptedStream{accepted.limits(),
+                                    accepted.scan_id(),
+                                    accepted.rule_set(),
+                                    accepted.rule_digest(),
+                                    accepted.daemon_version(),
+                                    {},
+                                    TakeAll(accepted.mutable_warnings())};
   } else if (from->has_blob()) {
     v1::BlobResult& blob = *from->mutable_blob();
     reply.blob.emplace();
@@ -52,7 +56,8 @@ StreamReply Translate(v1::MatchReply* from) {
                                     "",
                                     accepted.table_digest(),
                                     "",
-                                    TakeAll(accepted.mutable_patterns())};
+                                    TakeAll(accepted.mutable_patterns()),
+                                    {}};
   } else if (from->has_blob()) {
     v1::MatchBlob& blob = *from->mutable_blob();
     reply.blob.emplace();

@@ -24,6 +24,7 @@ struct AcceptedStream {
   std::string rule_digest;  // of the rules, or of the pattern table
   std::string daemon_version;
   std::vector<v1::Pattern> patterns;  // Match with a named rule set
+  std::vector<std::string> warnings;  // what of the options the daemon could not use
 };
 
 struct BlobAnswer {

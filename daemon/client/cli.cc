@@ -15,6 +15,7 @@ constexpr char kScanExamples[] = R"(Examples:
   keysieve scan .                                  everything below the working folder
   keysieve scan --gitignore --format json -o leaks.json src
   git diff origin/main | keysieve scan -           standard input, as one blob
+  keysieve scan --write-baseline known.jsonl .     from now on with --baseline known.jsonl
 
 Exit codes: 0 nothing found and everything scanned; 1 findings (see --exit-code); 2 bad arguments or
 configuration; 3 the service cannot be reached or failed; 4 something was not scanned (a gap;
@@ -79,14 +80,25 @@ CLI::App* AddScan(CLI::App* app, ScanCommand* to) {
   auto* set = scan->add_option("--rule-set", to->rule_set, "a rule set the daemon has loaded");
   scan->add_option("--rules", to->rules_file, "a gitleaks rule file (TOML) for this scan, 1 MiB")
       ->excludes(set);
-  scan->add_option("--baseline", to->baselines,
-                   "an earlier report; what stands in it does not count again, or the "
-                   "daemon says that it does not apply baselines")
+  scan->add_option("--baseline,--baseline-path", to->baselines,
+                   "what stands in it does not count again: a --write-baseline file, an earlier "
+                   "report (json, jsonl) or a JSON report of gitleaks; may be repeated")
       ->expected(1)
       ->take_all();
-  scan->add_option("--ignore-file", to->ignore_files, "a .gitleaksignore file")
-      ->expected(1)
-      ->take_all();
+  scan->add_option("--write-baseline", to->write_baseline,
+                   "write what was found to this file, for --baseline; it holds fingerprints, no "
+                   "secrets");
+  auto* ignore =
+      scan->add_option("--ignore-file,--gitleaks-ignore-path", to->ignore_files,
+                       "a file of lines [commit:]path:rule:line or fingerprints; may be repeated "
+                       "[.gitleaksignore, where there is one]")
+          ->expected(1)
+          ->take_all();
+  scan->add_flag("--no-ignore-file", to->no_ignore_file, "read no .gitleaksignore")
+      ->excludes(ignore);
+  scan->add_option("--decode-depth", to->decode_depth,
+                   "layers of encodings to look behind, 0 for none [as the daemon is set]")
+      ->check(CLI::Range(0, 10));
   scan->add_option("--label", to->label, "a name for the daemon's log, such as the repository's");
   scan->add_flag("--profile", to->profile,
                  "print what accelerators did for this scan: device time, bytes, waits, faults");

@@ -3,6 +3,7 @@
 // match still gives a document every parser takes.
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "daemon/client/escape.h"
 #include "daemon/client/formats.h"
@@ -28,6 +29,15 @@ Json StringList(const google::protobuf::RepeatedPtrField<std::string>& list) {
   return array;
 }
 
+// The rule's tags, and gitleaks' two kinds for what was decoded.
+Json GitleaksTags(const v1::Finding& finding) {
+  Json tags = StringList(finding.tags());
+  for (const std::string& step : finding.decode_path()) tags.push_back("decoded:" + step);
+  const int depth = finding.decode_path_size();
+  if (depth > 0) tags.push_back("decode-depth:" + std::to_string(depth));
+  return tags;
+}
+
 Json GitleaksFinding(const v1::Finding& finding) {
   return Json{{"RuleID", finding.rule_id()},
               {"Description", finding.description()},
@@ -45,7 +55,7 @@ Json GitleaksFinding(const v1::Finding& finding) {
               {"Email", ""},
               {"Date", ""},
               {"Message", ""},
-              {"Tags", StringList(finding.tags())},
+              {"Tags", GitleaksTags(finding)},
               {"Fingerprint", finding.fingerprint()},
               {"KeysieveFingerprint", finding.keysieve_fingerprint()}};
 }
@@ -157,6 +167,21 @@ std::string FindingsAsJson(const RunReport& report) {
     if (finding.suppressed_by().empty()) array.push_back(GitleaksFinding(finding));
   }
   return Dump(array, 1) + "\n";
+}
+
+std::string FindingsAsBaseline(const RunReport& report) {
+  std::string out;
+  std::set<std::string> written;
+  for (const v1::Finding& finding : report.findings) {
+    if (finding.suppressed_by().ends_with(":allow")) continue;
+    if (!written.insert(finding.keysieve_fingerprint()).second) continue;
+    Json record{{"type", "finding"}, {"rule_id", finding.rule_id()}};
+    PutBytes("path", finding.path(), &record);
+    record["start_line"] = finding.start_line();
+    record["keysieve_fingerprint"] = finding.keysieve_fingerprint();
+    out += Dump(record, -1) + "\n";
+  }
+  return out;
 }
 
 std::string ReportAsJsonLines(const RunReport& report, int exit_code) {

@@ -23,6 +23,11 @@ std::string FindingsAsJson(const RunReport& report);
 // _base64 added holds them exactly.
 std::string ReportAsJsonLines(const RunReport& report, int exit_code);
 
+// What `--baseline` takes: a line a finding, each once, in a settled order, with its fingerprint
+// and where it stood, and no secret. Findings that a comment allows are left out, known ones stay
+// in. A moved secret is no change.
+std::string FindingsAsBaseline(const RunReport& report);
+
 // path:start:end:literal, a hit a line. `patterns` are indexed by pattern id.
 std::string HitsAsText(const RunReport& report, const std::vector<std::string>& patterns);
 std::string HitsAsJson(const RunReport& report, const std::vector<std::string>& patterns);

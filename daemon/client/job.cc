@@ -136,6 +136,9 @@ RunReport Job::Run(const BlobService& service) {
 
 void Job::PrintNotices(const RunReport& report, const char* noun) {
   if (!common_.quiet) {
+    for (const std::string& warning : report.accepted.warnings) {
+      console_.err << "warning: " << EscapeForTerminal(warning) << "\n";
+    }
     console_.err << GapLines(report, kGapLines) << ExclusionLines(report, source_.verbose);
     console_.err << ProfileLines(report);
   }

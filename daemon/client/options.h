@@ -2,6 +2,8 @@
 // What the command line asks for, as plain values. cli.cc makes them, the commands read them.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -39,6 +41,9 @@ struct ScanCommand {
   std::string rules_file;
   std::vector<std::string> baselines;
   std::vector<std::string> ignore_files;
+  bool no_ignore_file = false;  // nor the one of the working folder
+  std::string write_baseline;   // a path; empty: none
+  std::optional<uint32_t> decode_depth;
   std::string label;
   bool profile = false;
 };

@@ -145,6 +145,10 @@ const char* ReasonName(Omission::Reason reason) {
       return "vanished";
     case Omission::TRUNCATED:
       return "truncated";
+    case Omission::UNDECODABLE:
+      return "undecodable";
+    case Omission::DECODE_LIMIT:
+      return "decode_limit";
     case Omission::ALLOWLISTED_PATH:
       return "allowlisted_path";
     case Omission::BINARY:

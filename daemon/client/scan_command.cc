@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // keysieve scan.
+#include <filesystem>
+#include <system_error>
+
 #include "daemon/client/commands.h"
 #include "daemon/client/escape.h"
 #include "daemon/client/exit_code.h"
+#include "daemon/client/files.h"
 #include "daemon/client/formats.h"
 #include "daemon/client/job.h"
 #include "evidence/base/status.h"
@@ -10,8 +14,9 @@
 namespace keysieve::client {
 namespace {
 
-constexpr uint64_t kRulesLimit = 1 << 20;     // bytes, the protocol's
-constexpr uint64_t kIgnoresLimit = 16 << 20;  // bytes together, the protocol's
+constexpr uint64_t kRulesLimit = 1 << 20;          // bytes, the protocol's
+constexpr uint64_t kIgnoresLimit = 16 << 20;       // bytes together, the protocol's
+constexpr char kIgnoreFile[] = ".gitleaksignore";  // read unasked, as gitleaks does
 constexpr char kSpaces[] = " \t\r\n";
 
 // A report that is an array is gitleaks' or ours in gitleaks' form; else it is ours, a line a
@@ -40,7 +45,13 @@ absl::Status AddIgnores(const ScanCommand& command, v1::ScanOptions* options) {
     KS_ASSIGN_OR_RETURN(v1::IgnoreSource * source, add(path));
     source->set_format(BaselineFormat(source->content()));
   }
-  for (const std::string& path : command.ignore_files) {
+  std::vector<std::string> ignore_files = command.ignore_files;
+  std::error_code error;
+  if (ignore_files.empty() && !command.no_ignore_file &&
+      std::filesystem::is_regular_file(kIgnoreFile, error)) {
+    ignore_files.push_back(kIgnoreFile);
+  }
+  for (const std::string& path : ignore_files) {
     KS_ASSIGN_OR_RETURN(v1::IgnoreSource * source, add(path));
     source->set_format(v1::IgnoreSource::GITLEAKS_IGNORE);
   }
@@ -57,6 +68,7 @@ absl::StatusOr<v1::ScanOptions> MakeOptions(const ScanCommand& command) {
     options.set_rule_set(EscapeForTerminal(command.rule_set));
   }
   options.set_show_secrets(command.show_secrets);
+  if (command.decode_depth) options.set_decode_depth(*command.decode_depth);
   options.set_label(EscapeForTerminal(command.label));
   options.set_profile(command.profile);
   KS_RETURN_IF_ERROR(AddIgnores(command, &options));
@@ -80,6 +92,12 @@ int RunScan(const ScanCommand& command, Console& console) {
   Job job(command.common, command.source, console);
   auto options = MakeOptions(command);
   if (!options.ok()) return job.Complain(Message(options.status()), kExitUsage);
+  std::unique_ptr<AtomicFile> baseline;
+  if (!command.write_baseline.empty()) {
+    auto created = AtomicFile::Create(command.write_baseline);
+    if (!created.ok()) return job.Complain(Message(created.status()), kExitUsage);
+    baseline = *std::move(created);
+  }
   if (const auto prepared = job.Prepare(); !prepared.ok()) {
     return job.Complain(Message(prepared), kExitUsage);
   }
@@ -93,7 +111,11 @@ int RunScan(const ScanCommand& command, Console& console) {
   }
   if (code == kExitUsage) return job.Complain(report.failure, code);
   const std::string text = Format(command, report, job.WantsColor(console.out_is_terminal), code);
-  const auto delivered = job.Deliver(text);
+  auto delivered = job.Deliver(text);
+  // What an incomplete scan did not see would count as new the next time.
+  if (delivered.ok() && baseline != nullptr && !report.failed) {
+    delivered = baseline->Commit(FindingsAsBaseline(report));
+  }
   job.PrintNotices(report, "finding");
   return delivered.ok() ? code : job.Complain(Message(delivered), kExitService);
 }

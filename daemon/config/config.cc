@@ -59,6 +59,15 @@ Reader Count(std::function<uint32_t&(Config&)> place, uint32_t low, uint32_t hig
   };
 }
 
+Reader Flag(std::function<bool&(Config&)> place) {
+  return [=](const toml::node& node, Config& config) -> std::string {
+    const auto value = node.value_exact<bool>();
+    if (!value) return "must be true or false";
+    place(config) = *value;
+    return "";
+  };
+}
+
 Reader Text(std::function<std::string&(Config&)> place) {
   return [=](const toml::node& node, Config& config) -> std::string {
     const auto text = node.value_exact<std::string>();
@@ -161,6 +170,7 @@ std::vector<Field> Fields() {
   using L = std::vector<std::string>;
   const std::function<SessionPolicy&(Config&)> policy = KS_AT(SessionPolicy, session.policy);
   const std::function<RestartPolicy&(Config&)> restart = KS_AT(RestartPolicy, recovery.restart);
+  const std::function<CallerRules&(Config&)> caller_rules = KS_AT(CallerRules, policy.rules);
   const std::function<LogLevel&(Config&)> level = KS_AT(LogLevel, log.level);
   const std::function<LogFormat&(Config&)> format = KS_AT(LogFormat, log.format);
   return {
@@ -178,6 +188,10 @@ std::vector<Field> Fields() {
       {"session", "batch_bytes", Size(KS_AT(uint64_t, session.batch_bytes), 64 * kKiB, kGiB)},
       {"session", "batches", Count(KS_AT(uint32_t, session.batches), 1, 16)},
       {"rules", "file", Text(KS_AT(S, rules.file))},
+      {"decode", "depth", Count(KS_AT(uint32_t, decode.depth), 0, 10)},
+      {"policy", "inline_allow", Flag(KS_AT(bool, policy.inline_allow))},
+      {"policy", "ignores", Flag(KS_AT(bool, policy.ignores))},
+      {"policy", "rules", Word(caller_rules, {"none", "extend", "any"})},
       {"backend", "name", Text(KS_AT(S, backend.name))},
       {"backend", "devices", Texts(KS_AT(L, backend.devices))},
       {"cpu", "threads", Count(KS_AT(uint32_t, cpu.threads), 0, 1024)},

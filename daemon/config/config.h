@@ -24,6 +24,7 @@ inline constexpr uint64_t kGiB = 1024 * kMiB;
 
 enum class SessionPolicy : uint8_t { kAuto, kResident, kEpoch };
 enum class RestartPolicy : uint8_t { kNever, kExec };
+enum class CallerRules : uint8_t { kNone, kExtend, kAny };
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError };
 enum class LogFormat : uint8_t { kAuto, kJson, kJournal };
 
@@ -55,6 +56,14 @@ struct Config {
   struct Rules {
     std::string file;  // never empty
   } rules;
+  struct Decode {
+    uint32_t depth = 5;  // layers of encodings to look behind; a scan may ask for fewer
+  } decode;
+  struct Policy {
+    bool inline_allow = true;                  // allow comments in the scanned text suppress
+    bool ignores = true;                       // callers may send baselines and ignore files
+    CallerRules rules = CallerRules::kExtend;  // what rules others than the daemon's user may send
+  } policy;
   struct Backend {
     std::string name = "auto";
     std::vector<std::string> devices;  // indices or UUIDs; empty = all

@@ -57,6 +57,15 @@ absl::StatusOr<CompiledRule> CompileRule(const RuleSpec& spec, std::vector<std::
     }
     rule.secret_group = static_cast<int>(group);
   }
+  if (spec.checksum) {
+    const auto checksum = ChecksumOfName(spec.checksum->value);
+    if (!checksum) {
+      return RuleError(
+          spec.checksum->where, subject, "checksum",
+          Cat("\"", spec.checksum->value, "\" is not known; write crc32-base62 or bech32"));
+    }
+    rule.checksum = *checksum;
+  }
   rule.entropy = spec.entropy ? spec.entropy->value : 0;
   rule.skip_report = spec.skip_report && spec.skip_report->value;
   rule.generic = IsGeneric(rule.id);

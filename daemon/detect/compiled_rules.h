@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/detect/allowlist.h"
+#include "daemon/detect/checksum.h"
 #include "daemon/detect/fingerprint.h"
 #include "daemon/detect/gate.h"
 #include "daemon/detect/matcher.h"
@@ -36,7 +37,8 @@ struct CompiledRule {
   int secret_group = 0;  // 0: the first group that took part and is not empty
   double entropy = 0;    // a secret must have more; 0: any will do
   bool skip_report = false;
-  bool generic = false;  // gives way to a rule that knows better
+  Checksum checksum = Checksum::kNone;  // that its secrets end in
+  bool generic = false;                 // gives way to a rule that knows better
   std::vector<Allowlist> allowlists;
   std::vector<RequiredRule> required;
 };

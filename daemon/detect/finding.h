@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/detect/checksum.h"
+
 namespace keysieve::detect {
 
 struct Finding {
@@ -22,6 +24,7 @@ struct Finding {
   uint32_t end_column = 0;    // inclusive
   std::string match;          // the matched bytes
   std::string secret;
+  ChecksumResult checksum = ChecksumResult::kUnchecked;
   double entropy = 0;       // Shannon entropy of the secret, bits per byte
   std::string fingerprint;  // keysieve's: k<keyid>:<20 base32>
   // What was decoded, outermost first: "percent", "base64", ...; empty for plain text. Match and

@@ -69,6 +69,7 @@ void Spell(const RuleSpec& rule, Spelling* out) {
   if (rule.secret_group) out->AddNumber("group", static_cast<double>(rule.secret_group->value));
   if (rule.entropy) out->AddNumber("entropy", rule.entropy->value);
   if (rule.skip_report && rule.skip_report->value) out->Add("skip", "");
+  out->Add("checksum", rule.checksum);
   out->AddSorted("keyword", rule.keywords, true);
   out->Add("tag", rule.tags);
   for (const AllowlistSpec& list : rule.allowlists) Spell(list, out);

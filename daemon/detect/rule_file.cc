@@ -207,6 +207,7 @@ absl::Status Reader::RuleKey(const toml::key& key, const toml::node& node, RuleS
   if (name == "entropy") return ReadNumber(node, name, &out->entropy);
   if (name == "keywords") return ReadList(node, name, &out->keywords);
   if (name == "tags") return ReadList(node, name, &out->tags);
+  if (name == "checksum") return ReadText(node, name, &out->checksum);
   if (name == "skipreport") return ReadBool(node, "skipReport", &out->skip_report);
   if (name == "allowlist") {
     const auto* table = node.as_table();

@@ -74,6 +74,7 @@ struct RuleSpec {
   std::vector<Text> keywords;
   std::vector<Text> tags;
   std::optional<Located<bool>> skip_report;
+  std::optional<Text> checksum;  // ours alone: the name of what the secret ends in
   std::vector<AllowlistSpec> allowlists;
   bool old_allowlist = false;  // [rules.allowlist] was used
   std::vector<RequiredSpec> required;

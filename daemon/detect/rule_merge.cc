@@ -4,6 +4,7 @@
 // files alone, never on a hash order.
 #include "daemon/detect/rule_merge.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -53,6 +54,7 @@ void Override(RuleSpec* base, RuleSpec&& rule) {
   Replace(&base->path, std::move(rule.path));
   Replace(&base->secret_group, std::move(rule.secret_group));
   Replace(&base->entropy, std::move(rule.entropy));
+  Replace(&base->checksum, std::move(rule.checksum));
   Replace(&base->skip_report, std::move(rule.skip_report));
   Append(&base->tags, std::move(rule.tags));
   Append(&base->keywords, std::move(rule.keywords));
@@ -96,6 +98,37 @@ RuleFile Merge(RuleFile base, RuleFile over, std::vector<std::string>* warnings)
   return over;
 }
 
+constexpr char kAddOnly[] =
+    "this daemon lets callers add rules, not weaken its own (policy.rules = \"extend\"); ";
+
+// Does the file leave the set it lies over as it is?
+absl::Status CheckOnlyAdds(const RuleFile& file, const RuleFile& base) {
+  std::unordered_set<std::string> own;
+  for (const RuleSpec& rule : base.rules) own.insert(rule.id.value);
+  if (file.extend && !file.extend->disabled_rules.empty()) {
+    const Text& id = file.extend->disabled_rules.front();
+    return RuleError(id.where, "rule " + id.value, "extend.disabledRules",
+                     Cat(kAddOnly, "drop the list"));
+  }
+  std::unordered_set<std::string> added;
+  for (const RuleSpec& rule : file.rules) {
+    if (own.count(rule.id.value) != 0) {
+      return RuleError(rule.where, Subject(rule), "id",
+                       Cat(kAddOnly, "there is a rule of that id: choose another"));
+    }
+    added.insert(rule.id.value);
+  }
+  for (const AllowlistSpec& list : file.allowlists) {
+    const bool for_added = !list.target_rules.empty() &&
+                           std::all_of(list.target_rules.begin(), list.target_rules.end(),
+                                       [&](const Text& id) { return added.count(id.value) != 0; });
+    if (for_added) continue;
+    return RuleError(list.where, "", list.section,
+                     Cat(kAddOnly, "name rules of this file in targetRules"));
+  }
+  return absl::OkStatus();
+}
+
 class Loader {
  public:
   Loader(const RuleOptions& options, std::vector<std::string>* warnings)
@@ -105,6 +138,7 @@ class Loader {
     KS_ASSIGN_OR_RETURN(RuleFile file, ParseRuleFile(toml, name, warnings_));
     KS_RETURN_IF_ERROR(CheckFile(&file, warnings_));
     Normalize(&file);
+    if (depth == 0 && !options_.must_extend.empty()) return LoadOverOwn(std::move(file));
     if (!file.extend) return file;
     const bool use_default = file.extend->use_default && file.extend->use_default->value;
     const bool has_path = file.extend->path && !file.extend->path->value.empty();
@@ -121,6 +155,21 @@ class Loader {
   }
 
  private:
+  // Rules of a caller that may add to the daemon's own set and do nothing else to it.
+  absl::StatusOr<RuleFile> LoadOverOwn(RuleFile file) {
+    if (file.extend && file.extend->path && !file.extend->path->value.empty()) {
+      return LoadPath(*file.extend->path, 0).status();
+    }
+    KS_ASSIGN_OR_RETURN(const std::string text, ReadRuleFile(options_.must_extend));
+    RuleOptions own = options_;
+    own.must_extend.clear();
+    own.may_extend_files = true;
+    KS_ASSIGN_OR_RETURN(RuleFile base, Loader(own, warnings_).Load(text, options_.must_extend, 0));
+    KS_RETURN_IF_ERROR(CheckOnlyAdds(file, base));
+    if (!file.extend) file.extend.emplace();
+    return Merge(std::move(base), std::move(file), warnings_);
+  }
+
   absl::StatusOr<RuleFile> LoadDefault(const ExtendSpec& extend, int depth) {
     const Where& where = extend.use_default->where;
     if (options_.default_rules.empty()) {

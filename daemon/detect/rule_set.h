@@ -41,6 +41,10 @@ struct RuleOptions {
   FingerprintKeys fingerprint;
   std::string default_rules;     // path that `extend.useDefault` means
   bool may_extend_files = true;  // false for rules from the wire: `extend.path` is then an error
+  // Path of a rule file that the rules lie over whatever they say, and may only add to: an
+  // override, a disabled rule, or an allowlist that is not for their own rules alone is then an
+  // error. Empty: they stand by themselves.
+  std::string must_extend;
 };
 
 // Why a blob's bytes were left out by policy.

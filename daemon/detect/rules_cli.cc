@@ -118,6 +118,7 @@ void PrintRule(std::ostream& out, const RuleSpec& rule, const RulePlan& plan) {
       out << "the first group that is not empty, else the match\n";
     }
   }
+  if (rule.checksum) out << "checksum: " << Printable(rule.checksum->value) << "\n";
   if (rule.entropy) out << "entropy: more than " << rule.entropy->value << " bits a byte\n";
   if (rule.skip_report && rule.skip_report->value) out << "reported: only by rules that need it\n";
   for (const RequiredSpec& required : rule.required) {
@@ -221,17 +222,29 @@ absl::StatusOr<std::string> TestRules(const std::string& rules_file, const RuleO
     return Cat(file, ": the path is on the rules' allowlist, nothing is scanned\n");
   }
   const auto hits = SearchLiterals(rules->literals(), bytes);
-  std::vector<Finding> findings = rules->Scan({file, bytes, {}}, hits);
-  RedactFindings(findings);
+  ScanOutcome outcome =
+      rules->ScanAll({file, bytes, {}}, hits, {.decode_depth = kDefaultDecodeDepth});
+  RedactFindings(outcome.findings);
   std::ostringstream out;
-  for (const Finding& finding : findings) {
+  size_t suppressed = 0;
+  for (const Finding& finding : outcome.findings) {
     out << file << ":" << finding.start_line << ":" << finding.start_column << ": "
         << rules->rules()[finding.rule].id << ": " << Printable(finding.match) << " ("
         << finding.fingerprint << ", entropy " << std::fixed << std::setprecision(2)
-        << finding.entropy << ")\n";
+        << finding.entropy;
+    if (!finding.decode_path.empty()) out << ", decoded from " << Joined(finding.decode_path);
+    if (*TagOf(finding.checksum) != '\0') out << ", " << TagOf(finding.checksum);
+    if (!finding.suppressed_by.empty()) {
+      out << ", suppressed by " << finding.suppressed_by;
+      ++suppressed;
+    }
+    out << ")\n";
+  }
+  for (const Uncovered& part : outcome.uncovered) {
+    out << file << ": bytes " << part.start << " to " << part.end << ": " << part.detail << "\n";
   }
   out << file << ": " << bytes.size() << " bytes, " << hits.size() << " literal hits, "
-      << findings.size() << " findings\n";
+      << outcome.findings.size() - suppressed << " findings, " << suppressed << " suppressed\n";
   return out.str();
 }
 

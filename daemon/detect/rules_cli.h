@@ -14,6 +14,7 @@
 namespace keysieve::detect {
 
 inline constexpr size_t kMaxTestFileBytes = 64u << 20;
+inline constexpr uint32_t kDefaultDecodeDepth = 5;  // what an unchanged daemon does
 
 // `rules check FILE`: warnings, how many rules go which way, and the digest.
 absl::StatusOr<std::string> CheckRules(const std::string& rules_file, const RuleOptions& options);
@@ -26,7 +27,7 @@ absl::StatusOr<std::string> ListRules(const std::string& rules_file, const RuleO
 absl::StatusOr<std::string> ExplainRule(const std::string& rules_file, const RuleOptions& options,
                                         const std::string& id);
 
-// `rules test FILE`: what the rules find in a file, redacted.
+// `rules test FILE`: what the rules find in a file and in what it decodes to, redacted.
 absl::StatusOr<std::string> TestRules(const std::string& rules_file, const RuleOptions& options,
                                       const std::string& file);
 

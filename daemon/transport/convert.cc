@@ -23,6 +23,18 @@ v1::Route ToProto(backends::BackendKind kind) {
   return v1::ROUTE_UNSPECIFIED;
 }
 
+detect::suppress::Format FromProto(v1::IgnoreSource::Format format) {
+  using detect::suppress::Format;
+  switch (format) {
+    case v1::IgnoreSource::GITLEAKS_BASELINE:
+      return Format::kGitleaksBaseline;
+    case v1::IgnoreSource::KEYSIEVE_BASELINE:
+      return Format::kKeysieveBaseline;
+    default:
+      return Format::kGitleaksIgnore;
+  }
+}
+
 void Fill(uint64_t blob_bytes, v1::Limits* limits) {
   limits->set_chunk_bytes(pipeline::kMaxChunkBytes);
   limits->set_message_bytes(pipeline::kMaxMessageBytes);
@@ -54,9 +66,13 @@ void Fill(const pipeline::BlobResult& blob, detect::Finding&& finding, v1::Findi
   out->set_secret(std::move(finding.secret));
   out->set_entropy(finding.entropy);
   for (const std::string& tag : rule.tags) out->add_tags(tag);
+  if (finding.checksum != detect::ChecksumResult::kUnchecked) {
+    out->add_tags(detect::TagOf(finding.checksum));
+  }
   out->set_fingerprint(GitleaksFingerprint(blob.commit, blob.path, rule.id, finding.start_line));
   out->set_keysieve_fingerprint(finding.fingerprint);
   for (std::string& step : finding.decode_path) out->add_decode_path(std::move(step));
+  out->set_suppressed_by(evidence::ValidUtf8(finding.suppressed_by));
   out->set_commit(blob.commit);
 }
 
@@ -95,7 +111,12 @@ pipeline::ScanOptions FromProto(v1::ScanOptions&& options) {
   out.show_secrets = options.show_secrets();
   out.label = options.label();
   out.profile = options.profile();
-  out.has_ignores = options.ignores_size() > 0;
+  if (options.has_decode_depth()) out.decode_depth = options.decode_depth();
+  for (v1::IgnoreSource& source : *options.mutable_ignores()) {
+    out.ignores.push_back({.name = source.name().substr(0, pipeline::kMaxPathBytes),
+                           .format = FromProto(source.format()),
+                           .content = std::move(*source.mutable_content())});
+  }
   return out;
 }
 
@@ -134,6 +155,9 @@ void ToProto(const pipeline::Accepted& accepted, v1::Accepted* out) {
   out->set_rule_count(accepted.rule_count);
   out->set_daemon_version(KEYSIEVE_VERSION);
   out->set_rule_set(evidence::ValidUtf8(accepted.rule_set));
+  for (const std::string& warning : accepted.warnings) {
+    out->add_warnings(evidence::ValidUtf8(warning));
+  }
 }
 
 void ToProto(const pipeline::Accepted& accepted, v1::MatchAccepted* out) {
@@ -151,8 +175,7 @@ void ToProto(const pipeline::Accepted& accepted, v1::MatchAccepted* out) {
 void ToProto(const pipeline::Receipt& receipt, v1::Receipt* out) {
   out->set_blob_bytes(receipt.blob_bytes);
   out->set_scanned_bytes(receipt.scanned_bytes);
-  const bool scanned = receipt.gaps.empty() && receipt.exclusions.empty();
-  out->set_route(scanned ? ToProto(receipt.route) : v1::ROUTE_UNSPECIFIED);
+  out->set_route(WasScanned(receipt) ? ToProto(receipt.route) : v1::ROUTE_UNSPECIFIED);
   out->set_recovered(receipt.recovered);
   out->set_route_reason(evidence::ValidUtf8(receipt.route_reason));
   for (const auto& gap : receipt.gaps) Fill(gap, out->add_gaps());
@@ -186,6 +209,7 @@ void ToProto(const pipeline::Summary& summary, v1::Summary* out) {
   out->set_bytes(summary.bytes);
   out->set_scanned_bytes(summary.scanned_bytes);
   out->set_findings(summary.findings);
+  out->set_suppressed(summary.suppressed);
   out->set_gaps(summary.gaps);
   out->set_exclusions(summary.exclusions);
   out->set_complete(summary.complete);

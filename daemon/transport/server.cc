@@ -17,6 +17,10 @@ namespace {
 
 using ExternalType = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
 
+// The largest message is one of options: baselines, rules and what is round them.
+constexpr uint64_t kMaxRequestBytes =
+    detect::suppress::kMaxIgnoreBytes + pipeline::kMaxRuleTextBytes + (1 << 20);
+
 constexpr char kServices[][32] = {"keysieve.v1.ScanService", "keysieve.v1.AdminService"};
 constexpr char kAccelerator[] = "keysieve.accelerator";
 
@@ -32,7 +36,7 @@ Server::Server(pipeline::ScanPipeline& pipeline, AdminHandlers admin, RpcCounter
 std::unique_ptr<grpc::ServerBuilder> Server::Builder(ScanServiceImpl& service,
                                                      AdminServiceImpl& admin) {
   auto builder = std::make_unique<grpc::ServerBuilder>();
-  builder->SetMaxReceiveMessageSize(static_cast<int>(pipeline::kMaxMessageBytes));
+  builder->SetMaxReceiveMessageSize(static_cast<int>(kMaxRequestBytes));
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60000);  // finds peers that vanished
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
   builder->RegisterService(&service);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/scheduler/lane.h"
+#include "evidence/base/status.h"
 #include "evidence/recorder.h"
 #include "megakernel/table.h"
 #include "tests/support/fake_device.h"
@@ -35,7 +36,8 @@ class ScanBooks : public testing::Test {
     options.recorder = ledger_;
     lane_ = std::make_unique<scheduler::Lane>(
         options, [this] { return Open(); }, nullptr);
-    EXPECT_TRUE(lane_->Start().ok());
+    const absl::Status opened = lane_->Start();
+    EXPECT_TRUE(opened.ok()) << opened;
   }
 
   absl::StatusOr<scheduler::LaneParts> Open() {
@@ -46,7 +48,8 @@ class ScanBooks : public testing::Test {
     scheduler::LaneParts parts;
     parts.device = std::make_unique<test::FakeDevice>(fake, ledger_);
     megakernel::SessionOptions session;
-    session.geometry = {.slots = 64, .workgroup = 64, .batches = 2, .batch_bytes = 1 << 20};
+    session.geometry = {
+        .slots = 64, .workgroup = 64, .tenants = 8, .batches = 2, .batch_bytes = 1 << 20};
     session.recorder = ledger_;
     KS_ASSIGN_OR_RETURN(parts.session, megakernel::Session::Open(*parts.device, session));
     return parts;

@@ -188,7 +188,8 @@ void World::Build() {
   options.hang_after = Below(2) == 0 ? std::chrono::hours(24) : std::chrono::minutes(30);
   gpu_ = std::make_unique<Lane>(options, Opener(geometry), cpu_.get());
   const absl::Status opened = gpu_->StartHere();
-  Expect(opened.ok() || seen_.memory_faults > 0 || seen_.lost, "the device does not open: " + Message(opened));
+  Expect(opened.ok() || seen_.memory_faults > 0 || seen_.lost,
+         "the device does not open: " + Message(opened));
 }
 
 void World::MakeBlobs() {
@@ -229,10 +230,11 @@ void World::Order(bool quarantine) {
   if (quarantine) {
     if (!already) ++quarantines_ordered_;
     gpu_->Quarantine("an order of the simulation", done);
-    while (gpu_->Step() && orders_answered_ < orders_) {
-    }
   } else {
     gpu_->Resume(done);
+  }
+  // Obeyed before the next one, so that this one's effect is known.
+  while (orders_answered_ < orders_ && gpu_->Step()) {
   }
 }
 

@@ -4,7 +4,6 @@
 #include "daemon/detect/decode/decoded_scan.h"
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -73,6 +72,9 @@ ScanOutcome DecodedScan::Run(std::span<const LiteralHit> hits) {
   std::sort(found.begin(), found.end(),
             [](const Finding& a, const Finding& b) { return SortKey(a) < SortKey(b); });
   found.erase(std::unique(found.begin(), found.end(), Same), found.end());
+  for (Finding& finding : found) {
+    finding.checksum = CheckToken(rules_.rules[finding.rule].checksum, finding.secret);
+  }
   return std::move(outcome_);
 }
 
@@ -126,8 +128,7 @@ bool DecodedScan::Place(Finding* finding) {
   Range secret{finding->secret_start, finding->secret_end};
   std::vector<std::string> path;  // innermost first
   for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
-    std::set<Encoding> encodings;
-    for (const Segment& segment : layer->Touched(match)) encodings.insert(segment.encoding);
+    const std::vector<Encoding> encodings = layer->EncodingsIn(match);
     for (auto it = encodings.rbegin(); it != encodings.rend(); ++it) path.push_back(ToString(*it));
     match = layer->ToOuter(match);
     secret = layer->ToOuter(secret);
@@ -167,8 +168,17 @@ void DecodedScan::Locate(Range match, Finding* finding) {
     finding->end_column = static_cast<uint32_t>(blob.end - last_line);
   }
   if (finding->suppressed_by.empty() && settings_.inline_allow) {
-    finding->suppressed_by = suppress::AllowMarkOn(lines_->LinesOf(match.start, match.end));
+    finding->suppressed_by = MarkOn(lines_->LinesOf(match.start, match.end));
   }
+}
+
+// One line may be megabytes long and hold thousands of findings: it is looked at once.
+std::string_view DecodedScan::MarkOn(std::string_view lines) {
+  if (lines.data() != marked_lines_.data() || lines.size() != marked_lines_.size()) {
+    marked_lines_ = lines;
+    mark_ = suppress::AllowMarkOn(lines);
+  }
+  return mark_;
 }
 
 Range DecodedScan::ToBase(Range range) const {

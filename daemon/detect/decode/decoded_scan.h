@@ -49,6 +49,7 @@ class DecodedScan {
   // Moves a finding of the innermost text to its place in the blob; false if it holds nothing that
   // was decoded last, so that an outer text gave it already.
   bool Place(Finding* finding);
+  std::string_view MarkOn(std::string_view lines);
   Range ToBase(Range range) const;
   void Locate(Range match, Finding* finding);
   void Report(Uncovered::Reason reason, Range base, std::string detail);
@@ -60,6 +61,8 @@ class DecodedScan {
   std::optional<Utf16Text> utf16_;
   std::string utf16_name_;
   std::optional<LineIndex> lines_;  // of the blob, or of its text if it is UTF-16
+  std::string_view marked_lines_;   // last asked about,
+  std::string_view mark_;           // and the allow comment on them
   std::vector<Layer> layers_;       // outermost first
   ScanOutcome outcome_;
 };

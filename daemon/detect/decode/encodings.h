@@ -7,6 +7,7 @@
 //   for (Stretch s; finder.Next(&s);) Try(s);
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -15,6 +16,8 @@ namespace keysieve::detect::decode {
 // In falling precedence: where two stretches touch, the lower one waits for the next pass, since
 // its neighbour may turn out to be a part of it.
 enum class Encoding : uint8_t { kPercent, kUnicode, kHex, kBase64 };
+
+inline constexpr size_t kEncodings = 4;
 
 // "percent", "unicode", "hex", "base64".
 const char* ToString(Encoding encoding);

@@ -54,6 +54,7 @@ void Layer::Append(std::string_view outer, Range stretch, std::string_view decod
   text_.append(outer, from, stretch.start - from);
   const uint64_t start = text_.size();
   text_.append(decoded);
+  of_encoding_[static_cast<size_t>(encoding)].push_back(static_cast<uint32_t>(segments_.size()));
   segments_.push_back({stretch, {start, text_.size()}, encoding});
 }
 
@@ -86,13 +87,19 @@ bool Layer::TouchesAny(Range inner) const {
   return first < segments_.size() && segments_[first].inner.start < inner.end;
 }
 
-std::vector<Segment> Layer::Touched(Range inner) const {
-  std::vector<Segment> touched;
-  for (size_t i = FirstEndingAfter(inner.start);
-       i < segments_.size() && segments_[i].inner.start < inner.end; ++i) {
-    touched.push_back(segments_[i]);
+std::vector<Encoding> Layer::EncodingsIn(Range inner) const {
+  const size_t first = FirstEndingAfter(inner.start);
+  const size_t end =
+      std::partition_point(segments_.begin(), segments_.end(),
+                           [&](const Segment& s) { return s.inner.start < inner.end; }) -
+      segments_.begin();
+  std::vector<Encoding> found;
+  for (size_t i = 0; i < kEncodings; ++i) {
+    const std::vector<uint32_t>& positions = of_encoding_[i];
+    const auto position = std::lower_bound(positions.begin(), positions.end(), first);
+    if (position != positions.end() && *position < end) found.push_back(static_cast<Encoding>(i));
   }
-  return touched;
+  return found;
 }
 
 std::optional<Layer> DecodeLayer(std::string_view text, size_t max_segments) {

@@ -7,6 +7,7 @@
 //   if (layer) Scan(layer->text());
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,9 +43,10 @@ class Layer {
 
   // The outer text's bytes that a range of this one came from. A segment counts whole.
   Range ToOuter(Range inner) const;
-  // The segments that share a byte with the range.
-  std::vector<Segment> Touched(Range inner) const;
+  // Does a segment share a byte with the range?
   bool TouchesAny(Range inner) const;
+  // The encodings of those that do, in the enum's order. A few look-ups however many they are.
+  std::vector<Encoding> EncodingsIn(Range inner) const;
 
   // Gives up the text, once the next layer is made; the way back remains.
   void DropText() { std::string().swap(text_); }
@@ -56,7 +58,8 @@ class Layer {
   size_t FirstEndingAfter(uint64_t inner) const;
 
   std::string text_;
-  std::vector<Segment> segments_;  // in order, apart
+  std::vector<Segment> segments_;                              // in order, apart
+  std::array<std::vector<uint32_t>, kEncodings> of_encoding_;  // positions in segments_
   std::optional<uint64_t> stopped_at_;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "daemon/detect/regex/exact_set.h"
+#include "daemon/detect/regex/first_bytes.h"
 #include "daemon/detect/regex/run_probe.h"
 
 namespace keysieve::detect::regex {
@@ -320,6 +321,7 @@ Analysis Analyze(const Ast& ast, const Profile& profile) {
   Analysis analysis;
   analysis.width = widths[ast.root];
   analysis.run = FindRunProbe(ast, widths);
+  analysis.first = FirstBytes(ast);
   if (analysis.width.max == kUnbounded) {
     analysis.prefix = BoundedPrefix(ast, ast.root, kMaxPrefixBytes);
   }

@@ -55,6 +55,7 @@ struct Analysis {
   std::optional<Cut> cut;        // none: no literal of kMinLiteralBytes or more is required
   std::optional<RunProbe> run;   // the longest required run, of 2 bytes or more
   std::optional<Prefix> prefix;  // of the whole regex, where its width is unbounded
+  std::optional<ByteSet> first;  // what matches begin with; none if one may be empty
 };
 
 // Pure: the same tree and profile give the same answer. Thread-safe. Work and memory are bounded

@@ -12,6 +12,9 @@
 namespace keysieve::detect::regex {
 namespace {
 
+constexpr uint64_t kFewStarts = 64;    // places a match may begin at, tried one by one
+constexpr uint32_t kTriesInVain = 64;  // of those in one blob; then no more, to stay linear
+
 // Null if RE2 refuses it, which a nested count above its limit can do; then nothing is ruled out.
 std::unique_ptr<const re2::RE2> Helper(const Prefix& prefix) {
   re2::RE2::Options options(re2::RE2::Latin1);
@@ -42,21 +45,26 @@ bool WindowMerger::Finish(Window* done) const {
   return any_;
 }
 
+// Looks backward from where a run that began at `begin` would be long enough, so that most places
+// are ruled out by the byte looked at first.
 std::vector<Sighting> FindRuns(std::string_view blob, const RunProbe& probe) {
   std::vector<Sighting> runs;
   const size_t step = std::max<uint64_t>(1, probe.min_bytes);
   auto inside = [&](size_t i) { return probe.set[static_cast<uint8_t>(blob[i])]; };
-  // Every run of `step` bytes covers a byte that is looked at here.
-  for (size_t at = step - 1; at < blob.size();) {
-    if (!inside(at)) {
-      at += step;
+  size_t begin = 0;  // of the run under way
+  size_t known = 0;  // [begin, known) is inside
+  for (size_t at = step - 1; at < blob.size(); at = begin + step - 1) {
+    size_t outside = at + 1;
+    while (outside > known && inside(outside - 1)) --outside;
+    if (outside > known) {  // the byte before it is none of the class
+      begin = outside;
+      known = at + 1;
       continue;
     }
-    size_t begin = at, end = at + 1;
-    while (begin > 0 && inside(begin - 1)) --begin;
+    size_t end = at + 1;
     while (end < blob.size() && inside(end)) ++end;
-    if (end - begin >= step) runs.push_back({begin, end - step});
-    at = end + step;
+    runs.push_back({begin, end - step});
+    begin = known = end + 1;
   }
   return runs;
 }
@@ -65,7 +73,8 @@ WindowedMatcher::WindowedMatcher(const re2::RE2& re, const Analysis& analysis, i
     : re_(re),
       groups_(groups == kAllGroups ? re.NumberOfCapturingGroups() : groups),
       has_cut_(analysis.cut.has_value()),
-      run_(analysis.run) {
+      run_(analysis.run),
+      first_(analysis.first) {
   if (has_cut_) {
     before_ = analysis.cut->before;
     after_ = analysis.cut->after;
@@ -90,9 +99,40 @@ bool WindowedMatcher::Confirms(std::string_view blob, uint64_t at) const {
   return confirm_->Match(text, at, end, re2::RE2::ANCHOR_START, nullptr, 0);
 }
 
-bool WindowedMatcher::Run::Next(const Window& window, bool open) {
+bool WindowedMatcher::Run::MayTryFew(const Window& window, bool open) const {
+  return matcher_.first_ && window.last_start - at_ < kFewStarts &&
+         (!open || in_vain_ < kTriesInVain);
+}
+
+// Anchored, RE2 need not look for the start behind the end, and stays with a few states of its
+// automaton where an open start with counted repeats makes ever new ones.
+bool WindowedMatcher::Run::NextOfFew(const Window& window, bool open) {
+  const uint64_t last = std::min<uint64_t>(window.last_start + 1, blob_.size());
+  for (uint64_t start = at_; start < last; ++start) {
+    if (!(*matcher_.first_)[static_cast<uint8_t>(blob_[start])]) continue;
+    if (Match(start, window, open, re2::RE2::ANCHOR_START)) return true;
+    if (open) ++in_vain_;
+  }
+  return false;
+}
+
+bool WindowedMatcher::Run::Match(uint64_t start, const Window& window, bool open,
+                                 re2::RE2::Anchor anchor) {
   const re2::StringPiece text(blob_.data(), blob_.size());
+  if (!matcher_.re_.Match(text, start, open ? blob_.size() : window.end, anchor, pieces_.data(),
+                          static_cast<int>(pieces_.size()))) {
+    return false;
+  }
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    groups_[i] = std::string_view(pieces_[i].data(), pieces_[i].size());
+  }
+  return true;
+}
+
+bool WindowedMatcher::Run::Next(const Window& window, bool open) {
+  if (MayTryFew(window, open)) return NextOfFew(window, open);
   if (open) {
+    const re2::StringPiece text(blob_.data(), blob_.size());
     re2::StringPiece prefix;
     if (!matcher_.prefix_->Match(text, at_, window.end, re2::RE2::UNANCHORED, &prefix, 1)) {
       return false;
@@ -101,15 +141,9 @@ bool WindowedMatcher::Run::Next(const Window& window, bool open) {
     if (start > window.last_start) return false;
     at_ = start;  // nothing begins earlier
   }
-  if (!matcher_.re_.Match(text, at_, open ? blob_.size() : window.end, re2::RE2::UNANCHORED,
-                          pieces_.data(), static_cast<int>(pieces_.size()))) {
-    if (open) at_ = blob_.size() + 1;
-    return false;
-  }
-  for (size_t i = 0; i < groups_.size(); ++i) {
-    groups_[i] = std::string_view(pieces_[i].data(), pieces_[i].size());
-  }
-  return true;
+  if (Match(at_, window, open, re2::RE2::UNANCHORED)) return true;
+  if (open) at_ = blob_.size() + 1;
+  return false;
 }
 
 }  // namespace keysieve::detect::regex

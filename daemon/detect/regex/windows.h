@@ -145,6 +145,11 @@ class WindowedMatcher {
     // The first match from at_ on that begins in `window`, or if `open` anywhere behind it. False
     // if there is none; at_ is then past the blob if no window has any.
     bool Next(const Window& window, bool open);
+    // The same where few places are left at which it could begin, which are tried one by one.
+    bool NextOfFew(const Window& window, bool open);
+    bool MayTryFew(const Window& window, bool open) const;
+    // RE2 from `start` on, up to the window's end or if `open` the blob's.
+    bool Match(uint64_t start, const Window& window, bool open, re2::RE2::Anchor anchor);
 
     const WindowedMatcher& matcher_;
     const std::string_view blob_;
@@ -153,6 +158,7 @@ class WindowedMatcher {
     absl::InlinedVector<std::string_view, 4> groups_;
     uint64_t at_ = 0;
     bool after_match_ = false;  // a match ended at at_: an empty one there is left out
+    uint32_t in_vain_ = 0;      // tries that may have read on to the blob's end
   };
 
   bool open() const { return prefix_ != nullptr; }
@@ -165,6 +171,7 @@ class WindowedMatcher {
   uint64_t before_ = kUnbounded;
   uint64_t after_ = kUnbounded;
   std::optional<RunProbe> run_;
+  std::optional<ByteSet> first_;
   std::unique_ptr<const re2::RE2> confirm_;  // null: every hit counts
   uint64_t confirm_bytes_ = 0;
   std::unique_ptr<const re2::RE2> prefix_;  // null: windows end where matches must

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "gmock/gmock.h"
@@ -156,6 +158,48 @@ TEST_F(Scan, SuppressedFindingsDoNotCount) {
   EXPECT_EQ(json::parse(Run({"--format", "json", tree_.path()}).out), json::array());
   EXPECT_THAT(Run({"--format", "jsonl", tree_.path()}).out,
               HasSubstr("\"suppressed_by\":\"base.json\""));
+}
+
+TEST_F(Scan, WritesABaselineOfWhatWasFoundWithoutSecrets) {
+  tree_.Write("in/a", "LEAK-a");
+  tree_.Write("in/b", "LEAK-b");
+  tree_.Write("in/c", "LEAK-c");
+  daemon_.behaviour().change = [](const std::string& path, v1::BlobResult* result) {
+    for (auto& finding : *result->mutable_findings()) {
+      finding.set_keysieve_fingerprint(path.ends_with("c") ? "k0:c" : "k0:" + path.substr(0, 1));
+      if (path.ends_with("b")) finding.set_suppressed_by("gitleaks:allow");
+      if (path.ends_with("c")) finding.set_suppressed_by("old.jsonl");
+    }
+  };
+  const std::string baseline = tree_ / "known.jsonl";
+  EXPECT_EQ(Run({"--write-baseline", baseline, tree_ / "in"}).code, 1);
+  std::ifstream in(baseline);
+  std::vector<json> records;
+  for (std::string line; std::getline(in, line);) records.push_back(json::parse(line));
+  ASSERT_EQ(records.size(), 2u) << "what a comment allows needs no baseline";
+  EXPECT_EQ(records[0]["type"], "finding");
+  EXPECT_EQ(records[1]["keysieve_fingerprint"], "k0:c");
+  for (const json& record : records) {
+    EXPECT_FALSE(record.contains("secret"));
+    EXPECT_FALSE(record.contains("match"));
+  }
+  EXPECT_EQ(Run({"--write-baseline", tree_ / "no/such/folder", tree_ / "in"}).code, 2);
+}
+
+TEST_F(Scan, TheIgnoreFileOfTheWorkingFolderIsReadUnlessForbidden) {
+  tree_.Write("a", "");
+  tree_.Write(".gitleaksignore", "a:rule:1\n");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(tree_.path());
+  Run({"a"});
+  Run({"--no-ignore-file", "--decode-depth", "2", "a"});
+  std::filesystem::current_path(before);
+  ASSERT_EQ(daemon_.scan_options().size(), 2u);
+  ASSERT_EQ(daemon_.scan_options()[0].ignores_size(), 1);
+  EXPECT_EQ(daemon_.scan_options()[0].ignores(0).name(), ".gitleaksignore");
+  EXPECT_FALSE(daemon_.scan_options()[0].has_decode_depth());
+  EXPECT_EQ(daemon_.scan_options()[1].ignores_size(), 0);
+  EXPECT_EQ(daemon_.scan_options()[1].decode_depth(), 2u);
 }
 
 TEST_F(Scan, StandardInputIsOneBlob) {

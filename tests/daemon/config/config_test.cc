@@ -54,6 +54,12 @@ batch_bytes = "256KiB"
 batches = 2
 [rules]
 file = "x.toml"
+[decode]
+depth = 3
+[policy]
+inline_allow = false
+ignores = false
+rules = "any"
 [backend]
 name = "cpu"
 devices = ["0"]
@@ -86,6 +92,10 @@ format = "json"
   EXPECT_EQ(config->session.batch_bytes, 256 * kKiB);
   EXPECT_EQ(config->session.batches, 2u);
   EXPECT_EQ(config->rules.file, "x.toml");
+  EXPECT_EQ(config->decode.depth, 3u);
+  EXPECT_FALSE(config->policy.inline_allow);
+  EXPECT_FALSE(config->policy.ignores);
+  EXPECT_EQ(config->policy.rules, CallerRules::kAny);
   EXPECT_EQ(config->backend.name, "cpu");
   EXPECT_THAT(config->backend.devices, ElementsAre("0"));
   EXPECT_EQ(config->cpu.threads, 2u);
@@ -145,6 +155,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[limits]\nidle_s = -4\n", "-4 is negative"},
         Mistake{"[limits]\nblob_bytes = \"1GiB\"\nmemory_bytes = \"2MiB\"\n",
                 "limits.memory_bytes: 2 MiB cannot hold one blob of limits.blob_bytes = 1 GiB"},
+        Mistake{"[decode]\ndepth = 11\n", "k.toml:2: decode.depth: 11 is out of range"},
+        Mistake{"[policy]\nignores = \"no\"\n", "k.toml:2: policy.ignores: must be true or false"},
+        Mistake{"[policy]\nrules = \"all\"\n", "write one of: none, extend, any"},
         Mistake{"[session]\npolicy = \"spin\"\n",
                 "\"spin\" is not known; write one of: auto, resident, epoch"},
         Mistake{"[session]\nslots = 100\nworkgroup = 64\n", "do not divide one another"},

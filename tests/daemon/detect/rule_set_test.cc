@@ -262,6 +262,41 @@ TEST_F(Allowlists, GlobalOnesHoldForAllRulesUnlessTargeted) {
   EXPECT_THAT(RuleIds(*rules, ScanText(*rules, "tok1=fake tok2=fake")), ElementsAre("a"));
 }
 
+class OnlyAdding : public testing::Test {
+ protected:
+  void SetUp() override {
+    own_ = std::filesystem::path(testing::TempDir()) / "only_adding_own.toml";
+    std::ofstream(own_) << Rule("own", "own=(\\w+)");
+    options_.must_extend = own_.string();
+    options_.may_extend_files = false;
+  }
+  void TearDown() override { std::filesystem::remove(own_); }
+  std::filesystem::path own_;
+  RuleOptions options_;
+};
+
+TEST_F(OnlyAdding, RulesLieOverTheDaemonsWhateverTheySay) {
+  for (const char* head : {"", "[extend]\nuseDefault = true\n"}) {
+    const auto rules = Load(head + Rule("added", "added=(\\w+)") +
+                                "[[allowlists]]\ntargetRules = ['added']\nstopwords = ['fake']\n",
+                            options_);
+    EXPECT_THAT(RuleIds(*rules, ScanText(*rules, "own=fake added=fake added=b")),
+                ElementsAre("own", "added"));
+  }
+}
+
+TEST_F(OnlyAdding, WhateverWeakensIsRefused) {
+  for (const auto& [toml, field] : std::vector<std::pair<std::string, std::string>>{
+           {"[extend]\ndisabledRules = ['own']\n", "extend.disabledRules"},
+           {"[extend]\npath = 'other.toml'\n", "extend.path"},
+           {Rule("own", "nothing"), "rule own: id"},
+           {"[allowlist]\npaths = ['.']\n", "allowlist"},
+           {"[[allowlists]]\nstopwords = ['a']\n", "allowlists"},
+           {"[[allowlists]]\ntargetRules = ['own']\nstopwords = ['a']\n", "allowlists"}}) {
+    EXPECT_THAT(LoadError(toml, options_), testing::HasSubstr(field)) << toml;
+  }
+}
+
 TEST(AllowComments, HoldForTheFindingsOwnLines) {
   const auto rules = Load(Rule("a", R"(tok=\w+(?:\n\w+)?)"));
   const auto suppressed_by = [&](std::string_view text) {

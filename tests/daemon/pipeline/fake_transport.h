@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/detect/fingerprint.h"
 #include "daemon/scan_pipeline.h"
 #include "daemon/scheduler/lane.h"
 #include "evidence/base/status.h"
@@ -30,9 +31,12 @@ class OneRule : public detect::RuleSet {
     return path.substr(0, 7) == "vendor/" ? detect::Exclusion::kAllowlistedPath
                                           : detect::Exclusion::kNone;
   }
-  std::vector<detect::Finding> Scan(const detect::BlobView& blob,
-                                    std::span<const megakernel::LiteralHit> hits) const override {
-    std::vector<detect::Finding> findings;
+  const detect::Fingerprinter& fingerprinter() const override { return names_; }
+  detect::ScanOutcome ScanAll(const detect::BlobView& blob,
+                              std::span<const megakernel::LiteralHit> hits,
+                              const detect::ScanSettings&) const override {
+    detect::ScanOutcome outcome;
+    std::vector<detect::Finding>& findings = outcome.findings;
     for (const megakernel::LiteralHit& hit : hits) {
       if (hit.end + 4 > blob.bytes.size()) continue;
       detect::Finding f;
@@ -44,10 +48,14 @@ class OneRule : public detect::RuleSet {
       f.secret = std::string(blob.bytes.substr(hit.end, 4));
       findings.push_back(std::move(f));
     }
-    return findings;
+    if (blob.bytes.starts_with("broken")) {
+      outcome.uncovered.push_back({detect::Uncovered::Reason::kUndecodable, 2, 4, "two bytes"});
+    }
+    return outcome;
   }
 
  private:
+  const detect::Fingerprinter names_{{}};
   const std::vector<detect::RuleInfo> rules_ = {{.id = "key"}};
   const std::vector<detect::RulePlan> plans_ = {{.route = detect::Route::kLiterals}};
   const std::vector<megakernel::Literal> literals_ = {{"KEY=", false}};
@@ -171,8 +179,10 @@ class Bench {
       return *script->AddTable(digest, {literals.begin(), literals.end()});
     };
     options.load_rules =
-        [](const std::string& toml) -> absl::StatusOr<std::shared_ptr<const detect::RuleSet>> {
+        [](const std::string& toml,
+           bool extend_only) -> absl::StatusOr<std::shared_ptr<const detect::RuleSet>> {
       if (toml == "bad") return absl::InvalidArgumentError("request:1: no");
+      if (toml == "weakens" && extend_only) return absl::InvalidArgumentError("request:1: adds");
       return std::make_shared<OneRule>();
     };
     options.now = [this] { return Clock::time_point(std::chrono::milliseconds(now_ms.load())); };

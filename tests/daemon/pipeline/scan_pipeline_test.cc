@@ -64,8 +64,8 @@ TEST(ScanPipeline, SecretsAreRedactedUnlessTheOwnerAsks) {
   }
 }
 
-TEST(ScanPipeline, OthersMayNotSeeSecretsOrBringRules) {
-  Bench b;
+TEST(ScanPipeline, OthersMayNotSeeSecretsNorBringRulesWherePolicyTakesNone) {
+  Bench b({.caller_rules = CallerRules::kNone});
   for (const bool secrets : {true, false}) {
     const auto sink = std::make_shared<FakeSink>();
     const auto stream = b.Open(sink, {.owner = false, .why_not = "you came over TCP"});
@@ -77,6 +77,73 @@ TEST(ScanPipeline, OthersMayNotSeeSecretsOrBringRules) {
     EXPECT_THAT(sink->failure()->message, HasSubstr("you came over TCP"));
   }
   EXPECT_EQ(b.counters.Read().rejects.at("permission"), 2u);
+}
+
+TEST(ScanPipeline, OthersMayAddRulesAndPolicyMayLetThemDoMore) {
+  for (const auto policy : {CallerRules::kExtend, CallerRules::kAny}) {
+    Bench b({.caller_rules = policy});
+    for (const char* toml : {"good", "weakens"}) {
+      const auto sink = std::make_shared<FakeSink>();
+      const auto stream = b.Open(sink, {.owner = false});
+      stream->StartScan({.rule_toml = toml});
+      Send(*stream, *sink, {{1, "f", "KEY=s3cr"}}, 100);
+      const bool refused = policy == CallerRules::kExtend && std::string(toml) == "weakens";
+      EXPECT_EQ(sink->failure().has_value(), refused) << toml;
+    }
+    const auto sink = std::make_shared<FakeSink>();
+    b.Open(sink, {.owner = true})->StartScan({.rule_toml = "weakens"});
+    EXPECT_FALSE(sink->failure()) << "the owner may do all";
+  }
+}
+
+TEST(ScanPipeline, IgnoredFindingsAreReportedAndDoNotCount) {
+  Bench b;
+  const auto sink = std::make_shared<FakeSink>();
+  const auto stream = b.Open(sink);
+  ScanOptions options;
+  options.ignores = {{"mine", detect::suppress::Format::kGitleaksIgnore, "f:key:0\nnonsense\n"}};
+  stream->StartScan(options);
+  Send(*stream, *sink, {{1, "f", "KEY=s3cr"}, {2, "g", "KEY=s3cr"}}, 100);
+  EXPECT_THAT(sink->accepted().warnings, testing::ElementsAre(HasSubstr("mine:2")));
+  ASSERT_EQ(sink->blobs().size(), 2u);
+  for (const BlobResult& blob : sink->blobs()) {
+    ASSERT_EQ(blob.findings.size(), 1u);
+    EXPECT_EQ(blob.findings[0].suppressed_by, blob.path == "f" ? "mine:1" : "");
+    EXPECT_EQ(blob.findings[0].secret, "REDACTED");
+  }
+  EXPECT_EQ(sink->summary()->findings, 1u);
+  EXPECT_EQ(sink->summary()->suppressed, 1u);
+  EXPECT_EQ(b.counters.Read().findings.at("key"), 1u);
+}
+
+TEST(ScanPipeline, IgnoresThatCannotBeReadOrAreForbiddenEndTheStream) {
+  for (const bool taken : {true, false}) {
+    Bench b({.take_ignores = taken});
+    const auto sink = std::make_shared<FakeSink>();
+    ScanOptions options;
+    options.ignores = {{"b.json", detect::suppress::Format::kGitleaksBaseline, "no json"}};
+    b.Open(sink)->StartScan(options);
+    sink->AwaitEnd();
+    EXPECT_EQ(sink->failure()->reason, taken ? "BAD_IGNORES" : "IGNORES_FORBIDDEN");
+    EXPECT_EQ(sink->failure()->field, "options.ignores");
+    EXPECT_THAT(sink->failure()->message, HasSubstr(taken ? "b.json" : "policy.ignores"));
+  }
+}
+
+TEST(ScanPipeline, WhatCannotBeDecodedIsAGap) {
+  Bench b;
+  const auto sink = std::make_shared<FakeSink>();
+  const auto stream = b.Open(sink);
+  stream->StartScan({});
+  Send(*stream, *sink, {{1, "f", "broken KEY=s3cr"}}, 100);
+  const BlobResult blob = sink->blobs().at(0);
+  EXPECT_EQ(blob.findings.size(), 1u);
+  ASSERT_EQ(blob.receipt.gaps.size(), 1u);
+  EXPECT_EQ(blob.receipt.gaps[0].reason, Reason::kUndecodable);
+  EXPECT_EQ(blob.receipt.gaps[0].start, 2u);
+  EXPECT_EQ(blob.receipt.scanned_bytes, 15u);
+  EXPECT_FALSE(sink->summary()->complete);
+  EXPECT_EQ(sink->summary()->route_bytes.size(), 1u);
 }
 
 TEST(ScanPipeline, TheOwnerMayBringRules) {

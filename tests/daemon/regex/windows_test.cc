@@ -293,6 +293,8 @@ class Differential {
       looser(&analysis->run->after);
     }
     if (random_.Below(4) == 0) analysis->prefix.reset();
+    if (random_.Below(2) == 0) analysis->first.reset();
+    if (analysis->first && random_.Below(4) == 0) analysis->first->set(random_.Below(256));
   }
 
   void CheckCut(const WindowedMatcher& matcher, const Cut& cut, const std::string& text,

@@ -17,7 +17,7 @@
 namespace keysieve::rules_testing {
 namespace {
 
-constexpr size_t kRules = 266;
+constexpr size_t kRules = 276;
 
 class DefaultRules : public testing::Test {
  protected:
@@ -132,6 +132,32 @@ TEST_F(DefaultRules, FindTheirExamplesWithTheRightSecret) {
       EXPECT_GT(Entropy(found[0].secret), rule.entropy) << rule.id;
     }
   }
+}
+
+// In JSON, a log or source code a token often follows an escape sequence such as \n, whose letter
+// is no part of a longer word.
+TEST_F(DefaultRules, FindATokenRightAfterAnEscapeSequenceButNotInALongerWord) {
+  size_t rules = 0;
+  for (const Rule& rule : file_->rules) {
+    if (!rule.regex || rule.regex->pattern().find("(?:\\b|\\\\[abfnrtv])(") != 0) continue;
+    ++rules;
+    for (const Expanded& example : (*examples_)[rule.id].match) {
+      const std::string rest = example.text.substr(example.secret_start);
+      for (const char* escape : {"\\n", "\\t", "\\r\\n"}) {
+        const std::string before = std::string("\"log: ") + escape;
+        const std::vector<Found> found = Find(rule, before + rest);
+        ASSERT_EQ(found.size(), 1u) << rule.id << ": " << before << rest;
+        EXPECT_EQ(found[0].secret, example.secret()) << rule.id;
+      }
+      for (const char* word : {"\"log: n", "\"log: \\xn"}) {
+        for (const Found& found : Find(rule, word + rest)) {
+          EXPECT_NE(found.secret_start, std::string(word).size())
+              << rule.id << ": " << word << rest;
+        }
+      }
+    }
+  }
+  EXPECT_GT(rules, 150u);
 }
 
 TEST_F(DefaultRules, LeaveCounterExamplesAlone) {

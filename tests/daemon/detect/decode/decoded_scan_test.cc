@@ -157,6 +157,17 @@ TEST(DecodedScan, RulesOnPathsFireOnce) {
   EXPECT_THAT(found, SizeIs(1));
 }
 
+TEST(DecodedScan, OneEndlessLineOfEncodedTokens) {
+  std::string text;
+  for (int i = 0; i < 8000; ++i) text += "%41 " + std::string(980, ' ') + Base64(Pat(i));
+  const auto found = ScanDeep(text);
+  ASSERT_THAT(found, SizeIs(8000));
+  for (const Finding& finding : found) {
+    ASSERT_EQ(finding.start_line, 1u);
+    ASSERT_THAT(finding.decode_path, ElementsAre("base64"));
+  }
+}
+
 // Every layer is smaller than the one before it, so that depth times the blob bounds it all.
 TEST(DecodedScan, HostileNestingStaysBounded) {
   std::string text;
