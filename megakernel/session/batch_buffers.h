@@ -103,7 +103,7 @@ class BatchBuffers {
         layout_(layout),
         engine_(engine),
         index_(index),
-        unified_(device.limits().unified_memory) {}
+        unified_(engine == nullptr && device.limits().unified_memory) {}
 
   absl::Status AllocateAll();
   void WriteControl(const EpochPlan& plan, uint32_t* control) const;

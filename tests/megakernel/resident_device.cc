@@ -145,6 +145,7 @@ class ResidentDevice::Run {
 ResidentDevice::ResidentDevice(backends::Device& device)
     : ForwardingDevice(device), limits_(device.limits()) {
   limits_.resident_kernels = true;
+  limits_.unified_memory = false;
 }
 
 ResidentDevice::~ResidentDevice() {
