@@ -83,8 +83,8 @@ CLI::App* AddScan(CLI::App* app, ScanCommand* to) {
   scan->add_option("--baseline,--baseline-path", to->baselines,
                    "what stands in it does not count again: a --write-baseline file, an earlier "
                    "report (json, jsonl) or a JSON report of gitleaks; may be repeated")
-      ->expected(1)
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   scan->add_option("--write-baseline", to->write_baseline,
                    "write what was found to this file, for --baseline; it holds fingerprints, no "
                    "secrets");
@@ -92,8 +92,8 @@ CLI::App* AddScan(CLI::App* app, ScanCommand* to) {
       scan->add_option("--ignore-file,--gitleaks-ignore-path", to->ignore_files,
                        "a file of lines [commit:]path:rule:line or fingerprints; may be repeated "
                        "[.gitleaksignore, where there is one]")
-          ->expected(1)
-          ->take_all();
+          ->take_all()
+          ->allow_extra_args(false);
   scan->add_flag("--no-ignore-file", to->no_ignore_file, "read no .gitleaksignore")
       ->excludes(ignore);
   scan->add_option("--decode-depth", to->decode_depth,

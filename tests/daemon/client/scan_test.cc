@@ -244,8 +244,9 @@ TEST_F(Scan, OptionsReachTheDaemon) {
   const std::string ours = tree_.Write("b.jsonl", "{}");
   const std::string theirs = tree_.Write("b.json", " [ ]");
   const std::string ignores = tree_.Write("ignore", "x");
-  EXPECT_EQ(Run({"--rules", rules, "--baseline", ours, "--baseline", theirs, "--ignore-file",
-                 ignores, "--show-secrets", "--label", "repo", tree_ / "in"})
+  // Paths after a flag of one value are paths to scan.
+  EXPECT_EQ(Run({"--rules", rules, "--show-secrets", "--label", "repo", "--baseline", ours,
+                 "--baseline", theirs, "--ignore-file", ignores, tree_ / "in"})
                 .code,
             0);
   ASSERT_EQ(daemon_.scan_options().size(), 1u);
