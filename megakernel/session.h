@@ -142,7 +142,10 @@ class Session {
 
   // Holds from the next epoch on; a batch with pieces of a tenant that may not scan is then
   // PERMISSION_DENIED. INVALID_ARGUMENT if `tenant` is not below geometry().tenants.
-  virtual absl::Status SetTenant(uint32_t tenant, TenantRules rules);
+  // UNIMPLEMENTED where a session knows no tenants.
+  virtual absl::Status SetTenant(uint32_t, TenantRules) {
+    return absl::UnimplementedError("this session knows no rules for tenants");
+  }
 
   // Publishes a batch. RESOURCE_EXHAUSTED if slots or batches run out: nothing is then published
   // and the call may be repeated after Next(). INVALID_ARGUMENT for what never fits (pieces of more

@@ -169,10 +169,6 @@ absl::Status EpochSession::EvictTable(TableHandle handle) {
 
 // ---- tenants ----
 
-absl::Status Session::SetTenant(uint32_t, TenantRules) {
-  return absl::UnimplementedError("this session knows no rules for tenants");
-}
-
 absl::Status EpochSession::SetTenant(uint32_t tenant, TenantRules rules) {
   if (tenant >= tenants_.size()) {
     return absl::InvalidArgumentError(

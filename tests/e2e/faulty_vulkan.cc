@@ -22,10 +22,12 @@
 namespace keysieve::megakernel {
 
 // Any words will do: the device below puts the CPU's program in their place.
-std::span<const std::byte> VulkanScanCode() {
-  static constexpr std::byte kWord[4] = {};
-  return kWord;
+namespace {
+constexpr std::byte kWord[4] = {};
 }
+std::span<const std::byte> VulkanScanCode() { return kWord; }
+std::span<const std::byte> VulkanQueuedCode() { return kWord; }
+std::span<const std::byte> VulkanSubgroupCode() { return kWord; }
 
 }  // namespace keysieve::megakernel
 
@@ -43,10 +45,12 @@ Identity FaultyIdentity() {
 class FaultyDevice final : public Device {
  public:
   FaultyDevice(std::unique_ptr<Device> inner, evidence::DeviceRecorder* recorder)
-      : inner_(std::move(inner)), recorder_(recorder) {}
+      : inner_(std::move(inner)), recorder_(recorder), limits_(inner_->limits()) {
+    limits_.unified_memory = false;  // text comes by copies, as to a real device
+  }
 
   const Identity& identity() const override { return identity_; }
-  const Limits& limits() const override { return inner_->limits(); }
+  const Limits& limits() const override { return limits_; }
   const Capabilities& capabilities() const override { return inner_->capabilities(); }
   Health health() const override { return lost_ ? Health::kLost : Health::kHealthy; }
 
@@ -142,6 +146,7 @@ class FaultyDevice final : public Device {
 
   const std::unique_ptr<Device> inner_;
   evidence::DeviceRecorder* const recorder_;
+  Limits limits_;
   const Identity identity_ = FaultyIdentity();
   std::set<Ticket> lose_, hang_;
   std::map<Ticket, evidence::DispatchRecord> records_;

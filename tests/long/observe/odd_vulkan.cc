@@ -20,10 +20,12 @@
 namespace keysieve::megakernel {
 
 // Any words will do: the device puts the CPU's program in their place.
-std::span<const std::byte> VulkanScanCode() {
-  static constexpr std::byte kWord[4] = {};
-  return kWord;
+namespace {
+constexpr std::byte kWord[4] = {};
 }
+std::span<const std::byte> VulkanScanCode() { return kWord; }
+std::span<const std::byte> VulkanQueuedCode() { return kWord; }
+std::span<const std::byte> VulkanSubgroupCode() { return kWord; }
 
 }  // namespace keysieve::megakernel
 
@@ -44,10 +46,12 @@ Identity IdentityOf(int index) {
 class OddDevice final : public Device {
  public:
   OddDevice(std::unique_ptr<Device> inner, evidence::DeviceRecorder* recorder)
-      : inner_(std::move(inner)), recorder_(recorder) {}
+      : inner_(std::move(inner)), recorder_(recorder), limits_(inner_->limits()) {
+    limits_.unified_memory = false;  // text comes by copies, as to a real device
+  }
 
   const Identity& identity() const override { return identity_; }
-  const Limits& limits() const override { return inner_->limits(); }
+  const Limits& limits() const override { return limits_; }
   const Capabilities& capabilities() const override { return inner_->capabilities(); }
   Health health() const override { return lost_ ? Health::kLost : Health::kHealthy; }
 
@@ -124,6 +128,7 @@ class OddDevice final : public Device {
 
   const std::unique_ptr<Device> inner_;
   evidence::DeviceRecorder* const recorder_;
+  Limits limits_;
   const Identity identity_ = IdentityOf(0);
   std::set<Ticket> hang_, lose_;
   std::map<Ticket, evidence::DispatchRecord> records_;
