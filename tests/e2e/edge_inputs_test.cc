@@ -124,7 +124,8 @@ TEST_P(EdgeInputs, ManyTokensOneALine) {
 TEST_P(EdgeInputs, ATokenAcrossByte125000OfTextWithoutABlankLine) {
   std::string text;
   while (text.size() < 125000 - 30) text += "no blank line here\n";
-  text.resize(125000 - 20, '\n');
+  text.resize(125000 - 21);
+  text += '\n';
   EXPECT_EQ(Find(text + Pat(1) + "\n").size(), 1u);
 }
 
@@ -325,7 +326,7 @@ TEST_F(KnownFindings, AMovedSecretStaysKnownAndASwappedOneIsNew) {
 }
 
 TEST_F(KnownFindings, AFileOverTheLimitIsAGapWithItsOwnExitCode) {
-  const std::string config = folder_.Write("c.toml", "[limits]\nblob_bytes = \"5MB\"\n");
+  const std::string config = folder_.Write("c.toml", "[limits]\nblob_bytes = \"5MiB\"\n");
   Keysieved small({"--backend", "cpu", "--config", config});
   ASSERT_TRUE(small.serving()) << small.Log();
   const std::string file = folder_.Write("large", std::string(8 << 20, 'x'));

@@ -121,7 +121,15 @@ TEST(HostileClients, OversizeChunksAndMessagesAreRefused) {
   const Outcome chunk = Scan(s.tcp, {OneChunk(1, "f", 0, std::string((1 << 20) + 1, 'x'), true)});
   EXPECT_EQ(chunk.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(chunk.status.error_message(), HasSubstr("exceeds the limit of 1048576"));
-  const Outcome message = Scan(s.tcp, {OneChunk(1, "f", 0, std::string(5 << 20, 'x'), true)});
+  v1::ScanRequest five = OneChunk(1, "f", 0, std::string(1 << 20, 'x'), false);
+  for (uint64_t i = 1; i < 5; ++i) {
+    five.MergeFrom(OneChunk(1, "f", i << 20, std::string(1 << 20, 'x'), i == 4));
+  }
+  const Outcome chunks = Scan(s.tcp, {five});
+  EXPECT_EQ(chunks.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(chunks.status.error_message(), HasSubstr("exceed the limit of 4194304"));
+  // Past what any message may have, gRPC itself refuses it before it is read.
+  const Outcome message = Scan(s.tcp, {OneChunk(1, "f", 0, std::string(20 << 20, 'x'), true)});
   EXPECT_EQ(message.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_FALSE(DetailOf<google::rpc::RetryInfo>(message.status).has_value());
   AwaitNoStreams(s);
