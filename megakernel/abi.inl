@@ -29,8 +29,8 @@
 #define KS_CONST_TILES 9u          // tiles in the tile index, which has one word more
 #define KS_CONST_TABLE_WORDS 10u   // words of the arena
 #define KS_CONST_HIT_CAPACITY 11u  // records of the hit queue
-#define KS_CONST_CLAIMS 12u  // slots that a workgroup claims at most; not before all are claimed
-#define KS_CONST_TABLE 13u   // directory index of the table most slots name: what to keep at hand
+#define KS_CONST_CLAIMS 12u   // slots that a workgroup claims at most; not before all are claimed
+#define KS_CONST_TABLE 13u    // directory index of the table most slots name: what to keep at hand
 #define KS_CONST_HIT_TAG 14u  // set in every hit's position, above KS_HIT_TAG_SHIFT; 0 = none
 #define KS_CONSTANTS 16u
 

@@ -8,8 +8,8 @@
 // take every batch in turn and check in at its end. The last one writes the answer to host memory,
 // its SEQUENCE word after everything else.
 //
-// A small batch needs no copy engine: the host leaves head and text in pinned memory, the inbox, and
-// rings. The leader, which alone looks at the bells, fetches them into the batch's area itself.
+// A small batch needs no copy engine: the host leaves head and text in pinned memory, the inbox,
+// and rings. The leader, which alone looks at the bells, fetches them into the batch's area itself.
 #ifndef KS_RESIDENT_INL_
 #define KS_RESIDENT_INL_
 
@@ -35,13 +35,13 @@
 #define KS_RES_CONST_PARK_US 8u        // without work before the program leaves; 0 = never
 #define KS_RES_CONST_LAUNCH 9u         // number of this launch, from 1
 #define KS_RES_CONST_INBOX_STRIDE 11u  // bytes; the text lies KS_RES_INBOX_TEXT before its end
-#define KS_RES_CONST_FIRST 10u          // sequence of the first batch of this launch
+#define KS_RES_CONST_FIRST 10u         // sequence of the first batch of this launch
 
 // Control words.
 #define KS_RES_GATE 0u     // batches opened, modulo 2^32; it outlives a launch
 #define KS_RES_STOPPED 1u  // number of the launch that opens no more
 #define KS_RES_STOP 2u     // number of the launch that the host asks to leave once nothing is ready
-#define KS_RES_READY_AT 64u   // words that publish a batch
+#define KS_RES_READY_AT 64u  // words that publish a batch
 #define KS_RES_READY 64u
 #define KS_RES_CONTROL_WORDS 128u
 
