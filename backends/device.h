@@ -205,9 +205,9 @@ class Device {
 
   virtual absl::StatusOr<Sample> ReadSample() = 0;
 
-  // Resident policy, where limits().resident_kernels: starts a launch that runs until told to stop
-  // through memory, and writes a word of device memory in stream order after the copies given.
-  // The ticket of StartResident completes when the kernel returns.
+  // Resident policy, where limits().resident_kernels: starts a launch that runs until memory says
+  // stop (its ticket completes then); writes a word of device memory in stream order after copies.
+  // What a word sets going is not recorded here: its caller times and records it.
   virtual absl::StatusOr<Ticket> StartResident(const Launch& launch) = 0;
   virtual absl::StatusOr<Ticket> CopyThenWriteWord(std::span<const Copy> uploads, BufferRange word,
                                                    uint32_t value) = 0;

@@ -148,7 +148,7 @@ absl::StatusOr<Ticket> CudaDevice::StartResident(const Launch& launch) {
   KS_RETURN_IF_ERROR(Usable());
   KS_RETURN_IF_ERROR(CheckLaunch(launch, context_.get(), limits()));
   KS_ASSIGN_OR_RETURN(auto flight, TakeFlight());
-  flight->recorded = false;  // it runs for hours; each ready word is a dispatch instead
+  flight->recorded = false;  // it runs for hours; each batch it answers is a dispatch instead
   NoteLaunch(launch);
   absl::Status enqueued = submitter_.EnqueueResident(launch, *flight);
   return TakeOff(std::move(flight), std::move(enqueued));
@@ -160,8 +160,7 @@ absl::StatusOr<Ticket> CudaDevice::CopyThenWriteWord(std::span<const Copy> uploa
   KS_RETURN_IF_ERROR(CheckCopies(uploads, context_.get(), "upload"));
   KS_RETURN_IF_ERROR(CheckWord(word, context_.get()));
   KS_ASSIGN_OR_RETURN(auto flight, TakeFlight());
-  flight->record = RecordOf({.uploads = uploads}, {});
-  flight->record.launched = true;  // under the resident policy a ready word is a dispatch
+  flight->recorded = false;  // the caller knows when what it sets going is done, and records it
   absl::Status enqueued = submitter_.EnqueueWord(uploads, word, value, *flight);
   return TakeOff(std::move(flight), std::move(enqueued));
 }

@@ -182,10 +182,14 @@ absl::Status ResidentEngine::Publish(uint32_t batch, std::span<const Copy> copie
   KS_RETURN_IF_ERROR(Look(Clock::now() + kLeaving));
   if (!running_) KS_RETURN_IF_ERROR(Launch());  // if it can't come, nothing was published
   const uint32_t sequence = next_sequence_;
+  const Clock::time_point at = Clock::now();
   const BufferRange word{control_.get(), (KS_RES_READY_AT + sequence % KS_RES_READY) * 4, 4};
   KS_ASSIGN_OR_RETURN(const backends::Ticket ticket,
                       device_.CopyThenWriteWord(copies, word, KS_RES_READY_WORD(sequence, batch)));
-  published_[batch] = {.sequence = sequence, .ticket = ticket};
+  published_[batch] = {.sequence = sequence, .ticket = ticket, .at = at};
+  for (const Copy& copy : copies) {
+    published_[batch].uploads.bytes[static_cast<size_t>(copy.traffic)] += copy.from.bytes;
+  }
   ++next_sequence_;
   return absl::OkStatus();
 }
@@ -211,21 +215,24 @@ absl::Status ResidentEngine::Ring(uint32_t batch, uint32_t head_bytes, uint32_t 
   bell[KS_RES_BELL_TEXT] = text_bytes;
   std::atomic_ref<uint32_t>(bell[KS_RES_BELL_READY])
       .store(KS_RES_READY_WORD(sequence, batch), std::memory_order_release);
-  published_[batch] = {.sequence = sequence,
-                       .text_bytes = text_bytes - KS_TEXT_LEAD,
-                       .head_bytes = head_bytes,
-                       .at = Clock::now()};
+  Published& published = published_[batch];
+  published = {.sequence = sequence, .at = Clock::now()};
+  published.uploads.bytes[static_cast<size_t>(evidence::Traffic::kText)] =
+      text_bytes - KS_TEXT_LEAD;
+  published.uploads.bytes[static_cast<size_t>(evidence::Traffic::kControl)] = head_bytes;
   if (shape_.recorder != nullptr) shape_.recorder->Submitted();
   return absl::OkStatus();
 }
 
-// A rung batch passed no submission of the device, which would have recorded it.
-void ResidentEngine::Record(const Published& published, uint64_t kernel_ns) const {
+// The device cannot know when a batch is answered, so the batch is recorded here. A rung one has
+// bytes and no upload time: the program fetched them itself.
+void ResidentEngine::Record(const Published& published, uint64_t kernel_ns,
+                            std::optional<uint64_t> upload_ns) const {
   if (shape_.recorder == nullptr) return;
   evidence::DispatchRecord record;
   record.launched = true;
-  record.uploads.bytes[static_cast<size_t>(evidence::Traffic::kText)] = published.text_bytes;
-  record.uploads.bytes[static_cast<size_t>(evidence::Traffic::kControl)] = published.head_bytes;
+  record.uploads = published.uploads;
+  record.upload_ns = upload_ns;
   const auto whole = std::chrono::nanoseconds(Clock::now() - published.at).count();
   record.submit_to_complete_ns = static_cast<uint64_t>(whole);
   record.kernel_ns = std::min<uint64_t>(kernel_ns, record.submit_to_complete_ns);
@@ -260,13 +267,14 @@ absl::StatusOr<uint64_t> ResidentEngine::Wait(uint32_t batch, Clock::time_point 
   const uint64_t ns = Answer(batch)[KS_RES_ANSWER_NS];
   Published& published = published_[batch];
   if (published.ticket == 0) {
-    Record(published, ns);
+    Record(published, ns, std::nullopt);
     return ns;
   }
   // Copies are done, since the word that follows them was seen; this is their bookkeeping.
   const Clock::time_point soon = Clock::now() + kLeaving;
-  KS_RETURN_IF_ERROR(device_.Wait(published.ticket, soon).status());
+  KS_ASSIGN_OR_RETURN(const backends::StageTimes copied, device_.Wait(published.ticket, soon));
   published.ticket = 0;
+  Record(published, ns, copied.upload_ns);
   return ns;
 }
 

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -84,8 +85,7 @@ class ResidentEngine {
   struct Published {
     uint32_t sequence = 0;
     backends::Ticket ticket = 0;  // of its copies; 0: waited for, or rung
-    uint32_t text_bytes = 0;      // if it was rung
-    uint32_t head_bytes = 0;
+    evidence::CopyTotals uploads;
     backends::Clock::time_point at;
   };
 
@@ -96,7 +96,8 @@ class ResidentEngine {
   // Takes notice of a program that has left; DATA_LOSS if it was not meant to.
   absl::Status Look(backends::Clock::time_point deadline);
   absl::Status Join(backends::Clock::time_point deadline);
-  void Record(const Published& published, uint64_t kernel_ns) const;
+  void Record(const Published& published, uint64_t kernel_ns,
+              std::optional<uint64_t> upload_ns) const;
   uint32_t Pulse(uint32_t word) const;
   const uint32_t* Answer(uint32_t batch) const;
 

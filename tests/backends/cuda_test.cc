@@ -150,7 +150,9 @@ TEST_F(CudaTest, AResidentKernelServesWordsUntilItIsToldToStop) {
     }
     const auto rung = device_->CopyThenWriteWord(upload, {bell.get(), 0, 4}, round);
     ASSERT_TRUE(rung.ok()) << rung.status();
-    ASSERT_TRUE(device_->Wait(*rung, test::In(std::chrono::seconds(60))).ok());
+    const auto copied = device_->Wait(*rung, test::In(std::chrono::seconds(60)));
+    ASSERT_TRUE(copied.ok()) << copied.status();
+    EXPECT_GT(copied->upload_ns.value_or(0), 0u);
     const auto give_up = test::In(std::chrono::seconds(60));
     while (std::atomic_ref(answer[0]).load() != round && Clock::now() < give_up) {
     }
@@ -163,8 +165,7 @@ TEST_F(CudaTest, AResidentKernelServesWordsUntilItIsToldToStop) {
   const auto times = device_->Wait(*resident, test::In(std::chrono::seconds(60)));
   ASSERT_TRUE(times.ok()) << times.status();
   EXPECT_GT(times->kernel_ns.value_or(0), 0u);
-  EXPECT_EQ(recorder_.uploaded(evidence::Traffic::kText), 100 * 256u);
-  EXPECT_EQ(recorder_.completed.size(), 102u) << "the fill, the words and the last word";
+  EXPECT_EQ(recorder_.completed.size(), 1u) << "the fill; the words are their caller's to record";
 }
 
 }  // namespace
