@@ -183,12 +183,18 @@ TEST(LaneOrders, AnAbandonedDeviceIsNotResumed) {
 TEST(LaneOrders, ACallThatNeverReturnsCostsTheDeviceButNoScan) {
   Bench b;
   auto go = std::make_shared<std::atomic<bool>>(false);
+  auto inside = std::make_shared<std::atomic<bool>>(false);
   {
     MutexLock lock(b.gpu_script->mutex);
-    b.gpu_script->before_next = [go] { go->wait(false); };
+    b.gpu_script->before_next = [go, inside] {
+      inside->store(true);
+      inside->notify_all();
+      go->wait(false);
+    };
   }
   std::vector<Waiting> all(50);
   for (uint64_t i = 0; i < all.size(); ++i) b.scheduler->Submit(all[i].Job("xabc", b.table, i));
+  inside->wait(false);  // an order that comes earlier would still be obeyed
   Answer order;
   b.gpu->Resume(order.Take());
   while (!b.gpu->abandoned()) b.scheduler->Supervise();
