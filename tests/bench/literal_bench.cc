@@ -12,7 +12,6 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -22,12 +21,14 @@
 #include "backends/registry.h"
 #include "evidence/base/status.h"
 #include "megakernel/session.h"
+#include "tests/bench/bench_input.h"
 #include "tests/conformance/source_text.h"
 #include "tests/conformance/vectorscan_oracle.h"
 
 namespace keysieve {
 namespace {
 
+using bench::Tally;
 using megakernel::Literal;
 using megakernel::LiteralHit;
 using megakernel::Piece;
@@ -83,35 +84,31 @@ absl::StatusOr<Options> Parse(int argc, char** argv) {
   return options;
 }
 
-absl::StatusOr<std::vector<Literal>> ReadPatterns(const std::string& path) {
+// As many as a rule set has, some of them frequent.
+std::vector<Literal> SomeLiterals() {
   std::vector<Literal> literals;
-  if (path.empty()) {  // as many as a rule set has, some of them frequent
-    std::mt19937 random(1);
-    for (const char* word : {"api_key", "secret", "token", "client.", "request("}) {
-      literals.push_back({word, true});
-    }
-    while (literals.size() < 300) {
-      std::string bytes;
-      for (uint32_t i = 4 + random() % 9; i > 0; --i) {
-        bytes += static_cast<char>("abcdefghijklmnopqrstuvwxyz_-"[random() % 28]);
-      }
-      literals.push_back({bytes, random() % 2 == 0});
-    }
-    return literals;
+  std::mt19937 random(1);
+  for (const char* word : {"api_key", "secret", "token", "client.", "request("}) {
+    literals.push_back({word, true});
   }
-  std::ifstream file(path);
-  if (!file) return absl::NotFoundError(Cat("cannot read the pattern file ", path));
-  for (std::string line; std::getline(file, line);) {
-    if (line.size() > 2 && line[1] == '\t') literals.push_back({line.substr(2), line[0] == 'i'});
+  while (literals.size() < 300) {
+    std::string bytes;
+    for (uint32_t i = 4 + random() % 9; i > 0; --i) {
+      bytes += static_cast<char>("abcdefghijklmnopqrstuvwxyz_-"[random() % 28]);
+    }
+    literals.push_back({bytes, random() % 2 == 0});
   }
   return literals;
 }
 
-absl::StatusOr<std::string> ReadText(const Options& options) {
+absl::StatusOr<std::vector<Literal>> PatternsOf(const Options& options) {
+  if (options.patterns.empty()) return SomeLiterals();
+  return bench::ReadPatterns(options.patterns);
+}
+
+absl::StatusOr<std::string> TextOf(const Options& options) {
   if (options.text.empty()) return test::SourceText(options.bytes, 1);
-  std::ifstream file(options.text, std::ios::binary);
-  if (!file) return absl::NotFoundError(Cat("cannot read the text ", options.text));
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  return bench::ReadText(options.text);
 }
 
 // Stretches of the text with the margin that the longest literal needs.
@@ -133,19 +130,6 @@ std::vector<Stretch> Cut(const std::string& text, uint64_t bytes, uint32_t margi
   }
   return stretches;
 }
-
-// A sum over hits that does not depend on their order.
-struct Tally {
-  uint64_t hits = 0;
-  uint64_t sum = 0;
-  void Add(uint64_t start, uint64_t end, uint32_t pattern) {
-    uint64_t x = start * 0x9e3779b97f4a7c15u + end * 0xbf58476d1ce4e5b9u + pattern;
-    x ^= x >> 29;
-    ++hits;
-    sum += x * 0x94d049bb133111ebu;
-  }
-  bool operator==(const Tally&) const = default;
-};
 
 absl::Status TakeOne(megakernel::Session& session, const std::vector<Stretch>& stretches,
                      size_t taken, bool check, Tally& tally) {
@@ -214,10 +198,7 @@ Tally VectorscanRound(const test::VectorscanOracle& oracle,
   return total;
 }
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
+double Median(std::vector<double> values) { return bench::Percentile(std::move(values), 0.5); }
 
 // Processor time of the whole process. On a shared machine it is steadier than the clock.
 double CpuSeconds() {
@@ -250,8 +231,8 @@ absl::StatusOr<std::unique_ptr<backends::Device>> OpenFirst(const Options& optio
 }
 
 absl::Status Run(const Options& options) {
-  KS_ASSIGN_OR_RETURN(const std::vector<Literal> literals, ReadPatterns(options.patterns));
-  KS_ASSIGN_OR_RETURN(const std::string text, ReadText(options));
+  KS_ASSIGN_OR_RETURN(const std::vector<Literal> literals, PatternsOf(options));
+  KS_ASSIGN_OR_RETURN(const std::string text, TextOf(options));
   KS_ASSIGN_OR_RETURN(const megakernel::Table compiled, megakernel::CompileTable(literals));
   KS_ASSIGN_OR_RETURN(const auto device, OpenFirst(options));
   KS_ASSIGN_OR_RETURN(const auto session,

@@ -18,6 +18,7 @@
 #include "backends/entry.h"
 #include "megakernel/images/embedded.h"
 #include "megakernel/images/images.h"
+#include "tests/support/marked_text.h"
 
 namespace keysieve::megakernel {
 
@@ -66,7 +67,7 @@ class FaultyDevice final : public Device {
   }
   absl::StatusOr<Ticket> Submit(const Submission& submission) override {
     Touch("Submit");
-    const std::string_view fault = FaultIn(submission);
+    const std::string_view fault = test::WordAfter("keysieve-fault:", submission);
     if (fault == "dispatch") return Fault(evidence::FaultKind::kDispatch, Broken());
     while (fault == "block") std::this_thread::sleep_for(std::chrono::hours(1));
     KS_ASSIGN_OR_RETURN(const Ticket ticket, inner_->Submit(submission));
@@ -127,21 +128,6 @@ class FaultyDevice final : public Device {
   absl::Status Fault(evidence::FaultKind kind, absl::Status status) {
     if (recorder_ != nullptr) recorder_->Fault(kind);
     return status;
-  }
-  // The word after the marker, in the text that is uploaded.
-  static std::string_view FaultIn(const Submission& submission) {
-    constexpr std::string_view kMarker = "keysieve-fault:";
-    for (const Copy& copy : submission.uploads) {
-      if (copy.traffic != evidence::Traffic::kText || copy.from.bytes == 0) continue;
-      const std::string_view text(
-          reinterpret_cast<const char*>(copy.from.buffer->host()) + copy.from.offset,
-          copy.from.bytes);
-      const size_t at = text.find(kMarker);
-      if (at == std::string_view::npos) continue;
-      const std::string_view word = text.substr(at + kMarker.size());
-      return word.substr(0, word.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
-    }
-    return {};
   }
 
   const std::unique_ptr<Device> inner_;

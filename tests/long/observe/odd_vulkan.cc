@@ -16,6 +16,7 @@
 #include "backends/entry.h"
 #include "megakernel/images/embedded.h"
 #include "megakernel/images/images.h"
+#include "tests/support/marked_text.h"
 
 namespace keysieve::megakernel {
 
@@ -66,7 +67,7 @@ class OddDevice final : public Device {
     return inner_->Load(host);
   }
   absl::StatusOr<Ticket> Submit(const Submission& submission) override {
-    const std::string_view order = OrderIn(submission);
+    const std::string_view order = test::WordAfter("keysieve-odd:", submission);
     if (order == "overfree") recorder_->Freed(1ull << 60);
     if (order == "grow") {
       KS_ASSIGN_OR_RETURN(auto more, Allocate(MemoryKind::kDevice, kGrowth));
@@ -110,21 +111,6 @@ class OddDevice final : public Device {
  private:
   static absl::Status NoResident() { return absl::UnimplementedError("no resident kernels"); }
   bool Hangs(Ticket ticket) const { return !hang_.empty() && ticket >= *hang_.begin(); }
-  // The word after the marker, in the text that is uploaded.
-  static std::string_view OrderIn(const Submission& submission) {
-    constexpr std::string_view kMarker = "keysieve-odd:";
-    for (const Copy& copy : submission.uploads) {
-      if (copy.traffic != evidence::Traffic::kText || copy.from.bytes == 0) continue;
-      const std::string_view text(
-          reinterpret_cast<const char*>(copy.from.buffer->host()) + copy.from.offset,
-          copy.from.bytes);
-      const size_t at = text.find(kMarker);
-      if (at == std::string_view::npos) continue;
-      const std::string_view word = text.substr(at + kMarker.size());
-      return word.substr(0, word.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
-    }
-    return {};
-  }
 
   const std::unique_ptr<Device> inner_;
   evidence::DeviceRecorder* const recorder_;
